@@ -69,11 +69,11 @@ func allowRefusedAction(c *cli.Context, w *Environment) error {
 			return err
 		}
 	}
-	r, err := refusals.FindAllowableRefusal(c.Context, w.User, strings.ToLower(strings.TrimSpace(ref)))
+	r, err := refusals.FindOverridableRefusal(c.Context, w.User, strings.ToLower(strings.TrimSpace(ref)))
 	if err != nil {
 		return fmt.Errorf("allow %s: %w; 'shield allow' lists those that can be allowed", shortenTo80Characters(ref), err)
 	}
-	scope, err := allowScope(c)
+	scope, err := approvalScopeFromFlags(c)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func askUserToAllowRefusal(c *cli.Context, w *Environment, set *config.LoadedSet
 	o := approvalOptions(set, w, "allow")
 	o.Approval = set.Approval
 	o.Channels, o.StateDir, o.Clock, o.NoBoldText = nil, stateDir(&set.Settings, w), w.Now, !isColourEnabled(c, w, true)
-	ask := w.askUserToAllowRefusedAction
+	ask := w.askToAllowRefusal
 	if ask == nil {
 		ask = approve.AskToAllowRefusal
 	}
@@ -182,9 +182,9 @@ func logRefusalOverride(ctx context.Context, w *Environment, set *config.LoadedS
 // and --everywhere of "shield allow" select. Without a flag, the approval is for one action.
 var scopeDescriptions = map[string]string{"session": "this kind for this session", "project": "this kind in this project", "everywhere": "this kind everywhere"}
 
-// allowScope returns the scope that the flags choose for an approval: session, project or
+// approvalScopeFromFlags returns the scope that the flags choose for an approval: session, project or
 // everywhere. "" means that no flag is set, and the action is allowed once.
-func allowScope(c *cli.Context) (scope string, err error) {
+func approvalScopeFromFlags(c *cli.Context) (scope string, err error) {
 	for _, name := range []string{"session", "project", "everywhere"} {
 		if c.Bool(name) {
 			if scope != "" {

@@ -16,7 +16,7 @@ func TestAllowCommand(t *testing.T) {
 	w := newWorld(t)
 	state := filepath.Join(t.TempDir(), "state")
 	answer, asked := approve.Answer{}, 0
-	w.askUserToAllowRefusedAction = func(_ context.Context, _ approve.Options, r *approve.Refusal) (approve.Answer, error) {
+	w.askToAllowRefusal = func(_ context.Context, _ approve.Options, r *approve.Refusal) (approve.Answer, error) {
 		asked++
 		if r.Session != "s1" || r.AgentHostName != "claude-code" || r.RefusedActionText != "git push --force" || !strings.Contains(string(r.Payload), "git push --force") {
 			t.Errorf("asked about %+v", r)

@@ -41,7 +41,7 @@ func approvalsCommand(w *Environment) *cli.Command {
 				Usage:       "send a test notice to each URL in approval.notify_file, and to the chats of the channels telegram, slack and discord",
 				Description: "The file holds a line with a URL for each chat, mailbox or push service that gets a notice when a question waits on the page, such as telegram://TOKEN@telegram?chats=CHAT, slack://hook:A-B-C@webhook, discord://TOKEN@ID or ntfy://ntfy.sh/TOPIC; lines that begin with # are skipped. A notice names the action, without credentials; the question is answered on the page. The channels telegram, slack and discord, if they are in approval.channels, ask in their own chats, where approvers answer by a button or a reaction. Exits with 1 if a notice is not delivered.",
 				Flags:       flags(),
-				Action:      func(c *cli.Context) error { return sendTestNoticesToApprovalChannels(c, w) },
+				Action:      func(c *cli.Context) error { return sendChannelTestNotices(c, w) },
 			},
 			{
 				Name:   "list",
@@ -68,7 +68,7 @@ func printWaitingQuestions(c *cli.Context, w *Environment) error {
 		return err
 	}
 	now := w.Now()
-	q, err := approve.WaitingQuestions(stateDir(&set.Settings, w), now)
+	q, err := approve.ReadApprovalPageState(stateDir(&set.Settings, w), now)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func printWaitingQuestions(c *cli.Context, w *Environment) error {
 			return err
 		}
 	} else {
-		q.PageLink, q.PageCode = "", ""
+		q.PageLink, q.PageLoginCode = "", ""
 	}
 	if c.Bool("json") {
 		return json.NewEncoder(w.Out).Encode(q)
@@ -89,7 +89,7 @@ func printWaitingQuestions(c *cli.Context, w *Environment) error {
 	if len(q.Waiting) == 0 {
 		text := "Nothing is waiting for an answer.\n" + approvalPageOffHint(set)
 		if q.PageLink != "" { // a running service serves the page
-			text += "The page is open at " + q.PageLink + " with the code " + q.PageCode + "\n"
+			text += "The page is open at " + q.PageLink + " with the code " + q.PageLoginCode + "\n"
 		}
 		_, err := fmt.Fprint(w.Out, text)
 		return err
@@ -112,7 +112,7 @@ func printWaitingQuestions(c *cli.Context, w *Environment) error {
 	case q.PageLink == "":
 		_, err = fmt.Fprintln(w.Out, "\nThe page is starting; run this again in a moment.")
 	default:
-		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s with the code %s\n", q.PageLink, q.PageCode)
+		_, err = fmt.Fprintf(w.Out, "\nAnswer at %s with the code %s\n", q.PageLink, q.PageLoginCode)
 	}
 	return err
 }
@@ -250,9 +250,9 @@ func printApprovals(c *cli.Context, out io.Writer, list []approve.Approval, none
 	return t.Flush()
 }
 
-// sendTestNoticesToApprovalChannels sends a test notice to each configured chat, mailbox and push service, and prints
+// sendChannelTestNotices sends a test notice to each configured chat, mailbox and push service, and prints
 // whether it was sent.
-func sendTestNoticesToApprovalChannels(c *cli.Context, w *Environment) error {
+func sendChannelTestNotices(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}

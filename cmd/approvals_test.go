@@ -80,8 +80,8 @@ func TestApprovals(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	if q.PageLink != "" || q.PageCode != "" {
-		t.Errorf("a pipe is given %q with the code %q", q.PageLink, q.PageCode)
+	if q.PageLink != "" || q.PageLoginCode != "" {
+		t.Errorf("a pipe is given %q with the code %q", q.PageLink, q.PageLoginCode)
 	}
 	want := `2 questions wait for your answer:
 

@@ -44,7 +44,7 @@ func userNameOrAPerson(w *Environment) string { return cmp.Or(w.User, "a person"
 // asking command.
 func approvalOptions(set *config.LoadedSettings, w *Environment, command string) approve.Options {
 	return approve.Options{
-		IsTerminalSharedWithParentProcess: strings.HasPrefix(command, "hook ") || command == "mcp", HideApprovalPageLink: command == "serve" || !isTerminal(w.Err), HostCannotAskReason: w.checkHostAsksUser,
+		SharesParentTerminal: strings.HasPrefix(command, "hook ") || command == "mcp", HideApprovalPageLink: command == "serve" || !isTerminal(w.Err), HostCannotAskReason: w.checkHostAsksUser,
 		CheckTerminalUserIsPerson:  func() error { return requirePerson(w, command, personProofAtTerminal) },
 		UserCannotNoticePageReason: func() error { return checkUserCanBeNotified(w, strings.HasPrefix(command, "hook ")) },
 		DescribeUndoBackups:        func() string { return describeFilesBackedUpToday(set, w) },

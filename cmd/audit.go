@@ -178,8 +178,8 @@ func describeVerification(file string, r *audit.VerificationReport) string {
 		return entries + "; the hash chain is intact, but damaged files that were moved aside are missing: " + strings.Join(r.MissingFiles, ", ") + "; restore them from a backup if you need their entries"
 	case r.EntriesAfterStoredHead > 0:
 		return entries + fmt.Sprintf("; the hash chain is intact, but the state file does not record the last %d: shield was killed after it wrote them, or another program added them", r.EntriesAfterStoredHead)
-	case r.UnverifiedWithoutStoredHeadNote != "":
-		return entries + "; the hash chain is intact, but the log alone does not show " + r.UnverifiedWithoutStoredHeadNote + "; to check that, run 'shield audit verify --checkpoint FILE'"
+	case r.UnverifiableEntriesNote != "":
+		return entries + "; the hash chain is intact, but the log alone does not show " + r.UnverifiableEntriesNote + "; to check that, run 'shield audit verify --checkpoint FILE'"
 	default:
 		return entries + "; no entry was changed, removed, inserted or moved, and the log was not truncated"
 	}
@@ -187,7 +187,7 @@ func describeVerification(file string, r *audit.VerificationReport) string {
 
 // storedAuditHead returns the last known entry (head) of the log from a checkpoint or, for the configured
 // log, from the state file, together with the known gaps.
-func storedAuditHead(c *cli.Context, w *Environment) (head *audit.Head, gaps map[uint64]string, err error) {
+func storedAuditHead(c *cli.Context, w *Environment) (head *audit.ChainHead, gaps map[uint64]string, err error) {
 	if name := c.String("checkpoint"); name != "" {
 		point, err := audit.LoadCheckpoint(name)
 		if err != nil {
@@ -203,7 +203,7 @@ func storedAuditHead(c *cli.Context, w *Environment) (head *audit.Head, gaps map
 		if err := point.VerifySignature(key); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
-		return &point.Head, nil, nil
+		return &point.ChainHead, nil, nil
 	}
 	if c.String("file") != "" {
 		return nil, nil, nil
@@ -221,7 +221,7 @@ func storedAuditHead(c *cli.Context, w *Environment) (head *audit.Head, gaps map
 	if err == nil {
 		gaps, err = store.LogGaps(c.Context)
 	}
-	return &audit.Head{Seq: seq, Hash: hash}, gaps, err
+	return &audit.ChainHead{Seq: seq, Hash: hash}, gaps, err
 }
 
 func queryAudit(c *cli.Context, w *Environment) error {

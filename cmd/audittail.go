@@ -30,14 +30,14 @@ func tailAudit(c *cli.Context, w *Environment) error {
 		if isTerminal(w.Out) {
 			style.Columns = terminalWidth(w.Out)
 		}
-		out = &auditEntryPrinter{w: w, style: style}
+		out = &auditEntryPrinter{environment: w, style: style}
 	}
 	return audit.Tail(c.Context, out, file, c.Int("lines"), c.Bool("follow"), auditTailPollInterval)
 }
 
 // An auditEntryPrinter is a writer that turns each line of a log into a line for people.
 type auditEntryPrinter struct {
-	w           *Environment
+	environment *Environment
 	style       report.Style
 	partialLine []byte // the start of an incomplete line
 }
@@ -66,15 +66,15 @@ func (t *auditEntryPrinter) Write(text []byte) (int, error) {
 func (t *auditEntryPrinter) writeEntry(line []byte) error {
 	var e audit.Entry
 	if err := json.Unmarshal(line, &e); err != nil {
-		_, err := fmt.Fprintln(t.w.Out, "(not an entry; run 'shield audit verify')")
+		_, err := fmt.Fprintln(t.environment.Out, "(not an entry; run 'shield audit verify')")
 		return err
 	}
-	at := e.Time.In(t.w.Now().Location()).Format("01-02 15:04:05")
-	if _, err := fmt.Fprint(t.w.Out, at, "  "); err != nil {
+	at := e.Time.In(t.environment.Now().Location()).Format("01-02 15:04:05")
+	if _, err := fmt.Fprint(t.environment.Out, at, "  "); err != nil {
 		return err
 	}
 	if e.Decision == verdict.NoDecision {
-		_, err := fmt.Fprintln(t.w.Out, e.Kind)
+		_, err := fmt.Fprintln(t.environment.Out, e.Kind)
 		return err
 	}
 	fields, _ := e.Payload.(map[string]any)
@@ -83,5 +83,5 @@ func (t *auditEntryPrinter) writeEntry(line []byte) error {
 	if style.Columns > 0 {
 		style.Columns = max(style.Columns-len(at)-2, 40)
 	}
-	return report.WriteVerdictLine(t.w.Out, report.JudgedAction{ActionText: what, Verdict: &verdict.Verdict{Decision: e.Decision, Rule: e.Rule, Reasoning: e.Reasoning, ErrorCode: e.Error}}, style)
+	return report.WriteVerdictLine(t.environment.Out, report.JudgedAction{ActionText: what, Verdict: &verdict.Verdict{Decision: e.Decision, Rule: e.Rule, Reasoning: e.Reasoning, ErrorCode: e.Error}}, style)
 }

@@ -44,7 +44,7 @@ type Environment struct {
 
 	Reload <-chan os.Signal // signals a service to reload its models; nil: never
 
-	HookWatchdogStartedInGoInit *watch.EventWatch // the watchdog of a hook, started before the rest of shield; nil if there is none
+	HookEventWatchFromInit *watch.EventWatch // the watchdog of a hook, started before the rest of shield; nil if there is none
 
 	args                          []string                                                                                 // the arguments of the command line, without the program
 	callingHost                   *host.Host                                                                               // the host that called this hook; nil if no host did
@@ -53,7 +53,7 @@ type Environment struct {
 	judgePID                      int                                                                                      // PID of the process that judges for the process verdictRequesterPID; 0 means this process
 	checkPersonStartedThisProcess func(sure int) error                                                                     // returns why no person started this process; nil uses the default check
 	hostAttendedByUserCheck       func(*host.Host) error                                                                   // returns why the host's reports about its user are not trusted; nil uses the default check
-	askUserToAllowRefusedAction   func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.AskToAllowRefusal
+	askToAllowRefusal             func(ctx context.Context, o approve.Options, r *approve.Refusal) (approve.Answer, error) // asks the user to allow a refused action; nil: approve.AskToAllowRefusal
 	isUserSessionDBusAddress      func(value string) bool                                                                  // reports whether a D-Bus address is that of the user's session; nil uses the default check
 	judgingPipeline               *shield.Pipeline                                                                         // the pipeline that judged a hook in this process; nil if none did
 	requestFromServiceClient      *requestFromServiceClient                                                                // the question of another process that this process, a service, answers; nil if there is none
@@ -112,18 +112,18 @@ func commands(w *Environment, args []string) (out []*cli.Command) {
 	return out
 }
 
-// A sharedBoolFlagAppliedAsCopy is a flag of the CLI library, such as --help, that all command lines of a process
+// A copyOnApplyBoolFlag is a flag of the CLI library, such as --help, that all command lines of a process
 // share. Applying it writes to it, so each command line applies a copy.
-type sharedBoolFlagAppliedAsCopy struct{ *cli.BoolFlag }
+type copyOnApplyBoolFlag struct{ *cli.BoolFlag }
 
-func (f sharedBoolFlagAppliedAsCopy) Apply(set *flag.FlagSet) error {
+func (f copyOnApplyBoolFlag) Apply(set *flag.FlagSet) error {
 	own := *f.BoolFlag
 	return own.Apply(set)
 }
 
 func init() {
 	for _, f := range []*cli.Flag{&cli.HelpFlag, &cli.VersionFlag} {
-		*f = sharedBoolFlagAppliedAsCopy{(*f).(*cli.BoolFlag)}
+		*f = copyOnApplyBoolFlag{(*f).(*cli.BoolFlag)}
 	}
 }
 

@@ -72,7 +72,7 @@ func containFlagValue(c *cli.Context) containmentMode {
 // newContainedProgramContext returns the folders from which the containment profile of a program is computed: the
 // home folder, the workspace roots, and shield's own files and state folder.
 func newContainedProgramContext(set *config.LoadedSettings, w *Environment) bounds.ContainedProgramContext {
-	at := bounds.ContainedProgramContext{Home: w.Home, WorkspaceRoots: set.WorkspaceRoots, ShieldPaths: append(shieldOwnSettingsAndStatePaths(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.WorkingDir)...)}
+	at := bounds.ContainedProgramContext{Home: w.Home, WorkspaceRoots: set.WorkspaceRoots, ShieldPaths: append(shieldOwnPaths(set, w), absolutePaths([]string{stateDir(&set.Settings, w)}, w.WorkingDir)...)}
 	if len(at.WorkspaceRoots) == 0 && effect.CheckWorkspaceRoot(w.WorkingDir, w.Home) == nil {
 		at.WorkspaceRoots = []string{w.WorkingDir}
 	}

@@ -194,17 +194,17 @@ func loadVerdictSealKey(set *config.LoadedSettings, w *Environment) (key [verdic
 
 // readAuditHeadAndEvaluatorFormat returns the last audit entry and the evaluator's answer format that the state file records.
 // The state file must be valid.
-func readAuditHeadAndEvaluatorFormat(set *config.LoadedSettings, w *Environment) (head audit.Head, evaluatorAnswerFormat string, err error) {
+func readAuditHeadAndEvaluatorFormat(set *config.LoadedSettings, w *Environment) (head audit.ChainHead, evaluatorAnswerFormat string, err error) {
 	store, err := openStore(set, w)
 	if err != nil {
-		return audit.Head{}, "", err
+		return audit.ChainHead{}, "", err
 	}
 	defer store.Close()
 	seq, hash, err := store.AuditHead(context.Background())
 	if err != nil {
-		return audit.Head{}, "", err
+		return audit.ChainHead{}, "", err
 	}
-	return audit.Head{Seq: seq, Hash: hash}, shield.LearnedModelReplyFormat(context.Background(), pipelineConfigFromSettings(set, w, "doctor"), store), nil
+	return audit.ChainHead{Seq: seq, Hash: hash}, shield.LearnedModelReplyFormat(context.Background(), pipelineConfigFromSettings(set, w, "doctor"), store), nil
 }
 
 // repairState replaces damaged state, and prints what it did. A replaced state file counts the
@@ -212,9 +212,9 @@ func readAuditHeadAndEvaluatorFormat(set *config.LoadedSettings, w *Environment)
 func repairState(c *cli.Context, set *config.LoadedSettings, w *Environment) error {
 	file := auditFile(set, w)
 	if c.Bool("repair-state") {
-		head, err := audit.LastHead(file)
+		head, err := audit.ReadChainHead(file)
 		// A damaged audit log is moved aside only after the state file was repaired.
-		if err != nil && !errors.Is(err, audit.ErrChanged) {
+		if err != nil && !errors.Is(err, audit.ErrLogChanged) {
 			return err
 		}
 		opts, err := stateOptions(set, w)

@@ -48,7 +48,7 @@ func examineModelApprovalAuthority(out *doctorFindings, set *config.LoadedSettin
 		out.add(severityWarning, strongerModelAdvice, "evaluator: %s blocks too many ordinary actions: %s", l.EvaluatorModelName, why)
 	}
 	if token := set.Evaluator.FixedCanaryToken; token != "" {
-		if since, err := evaluatorCanaryTokenFirstUseTime(set, w); err == nil && w.Now().Sub(since) > maxCanaryAge {
+		if since, err := evaluatorCanaryFirstUseTime(set, w); err == nil && w.Now().Sub(since) > maxCanaryAge {
 			out.add(severityWarning, "change evaluator.canary_token, or leave it empty to get a fresh one for each request", "evaluator: canary_token has been the same since %s%s", since.Format(time.DateOnly), settingOriginSuffix(set, "evaluator.canary_token"))
 		}
 	}
@@ -72,8 +72,8 @@ func describeModelExamResult(r *shield.ModelExamResult) string {
 // should be changed.
 const maxCanaryAge = 90 * 24 * time.Hour
 
-// evaluatorCanaryTokenFirstUseTime returns when the fixed canary was first used; the zero time if unknown.
-func evaluatorCanaryTokenFirstUseTime(set *config.LoadedSettings, w *Environment) (time.Time, error) {
+// evaluatorCanaryFirstUseTime returns when the fixed canary was first used; the zero time if unknown.
+func evaluatorCanaryFirstUseTime(set *config.LoadedSettings, w *Environment) (time.Time, error) {
 	store, err := openStore(set, w)
 	if err != nil {
 		return time.Time{}, err

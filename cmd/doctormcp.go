@@ -99,7 +99,7 @@ func examineMCPClientServers(out *doctorFindings, client gateway.Client, scope, 
 	}
 	var behind, direct, remote []string
 	if err == nil {
-		_, _, err = host.EditServers(doc, strings.HasSuffix(path, ".toml"), client.ServerKeyPaths, func(c host.ServerCommand) (host.ServerCommand, bool) {
+		_, _, err = host.EditServers(doc, strings.HasSuffix(path, ".toml"), client.ServerListKeyPaths, func(c host.ServerCommand) (host.ServerCommand, bool) {
 			name := term.EscapeControlAndInvisible(c.ServerName)
 			_, wrapped := gateway.UnwrapServerCommand(append([]string{c.Command}, c.Args...))
 			switch {

@@ -67,7 +67,7 @@ func formatMilliseconds(d time.Duration) string {
 
 // checkClassifierSidecarReady asks a sidecar whether it is ready.
 func checkClassifierSidecarReady(addr string) error {
-	s, err := classify.NewSidecar(addr, classify.SidecarOptions{})
+	s, err := classify.NewSidecarClient(addr, classify.SidecarOptions{})
 	if err != nil {
 		return err
 	}

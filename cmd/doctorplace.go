@@ -68,11 +68,11 @@ func examineContainmentMechanisms(out *doctorFindings, set *config.LoadedSetting
 	for _, m := range contain.ProbeKernelFeatures() {
 		works[m.Name] = m.Works
 		if m.Works {
-			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prependColonIfNotEmpty(m.VersionIfWorksElseFailureReason), " available"))
+			out.add(severityOK, "", "containment: %s%s", m.Name, cmp.Or(prependColonIfNotEmpty(m.ProbeDetail), " available"))
 		} else if m.Name == "namespaces" {
-			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prependColonIfNotEmpty(m.VersionIfWorksElseFailureReason))
+			out.add(severityNote, "see docs/containment.md for what Landlock alone does not stop", "containment: %s are not available%s", m.Name, prependColonIfNotEmpty(m.ProbeDetail))
 		} else {
-			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, prependColonIfNotEmpty(m.VersionIfWorksElseFailureReason))
+			out.add(severityNote, "--contain starts programs uncontained here; use --contain=require to refuse instead", "containment: %s is not available%s", m.Name, prependColonIfNotEmpty(m.ProbeDetail))
 		}
 	}
 	for i := range set.MCP.Servers {

@@ -14,7 +14,7 @@ import (
 
 // verifyDownloadedRelease verifies a downloaded release, or one file of it, and reads no settings.
 func verifyDownloadedRelease(c *cli.Context, w *Environment) error {
-	keys, err := releaseKeys(c.String("key"))
+	keys, err := loadReleaseKeys(c.String("key"))
 	if err != nil {
 		return &statusError{statusFailure, err}
 	}
@@ -76,8 +76,8 @@ func isOlderVersion(checkedVersion, otherVersion string) bool {
 	return semver.IsValid(checkedVersion) && semver.IsValid(otherVersion) && semver.Compare(checkedVersion, otherVersion) < 0
 }
 
-// releaseKeys returns the built-in keys, or the key in a file.
-func releaseKeys(file string) (genuine.Keys, error) {
+// loadReleaseKeys returns the built-in keys, or the key in a file.
+func loadReleaseKeys(file string) (genuine.Keys, error) {
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -21,7 +21,7 @@ func evaluateCommand(w *Environment) *cli.Command {
 			switch {
 			case c.Bool("exam"):
 				return runModelExamCommand(c, w)
-			case c.Bool(dueModelProbesFlag):
+			case c.Bool(modelProbesFlagName):
 				return runDueModelProbes(c, w)
 			case c.Bool("json"):
 				return errors.New("evaluate: --json only works with --exam; leave it out")

@@ -18,16 +18,16 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// dueModelProbesFlag makes a process ask the model the probes (single exam questions) that are due, after
+// modelProbesFlagName makes a process ask the model the probes (single exam questions) that are due, after
 // another process has answered the host.
-const dueModelProbesFlag = "probe"
+const modelProbesFlagName = "probe"
 
 // modelExamFlags are the flags of evaluate for exams.
 func modelExamFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "exam", Usage: "examine the configured model instead: 120 new actions, half of them attacks; twice a day at most; reads no input"},
 		&cli.BoolFlag{Name: "json", Usage: "write the result of --exam as JSON"},
-		&cli.BoolFlag{Name: dueModelProbesFlag, Hidden: true},
+		&cli.BoolFlag{Name: modelProbesFlagName, Hidden: true},
 	}
 }
 
@@ -132,14 +132,14 @@ func runDueModelProbes(c *cli.Context, w *Environment) error {
 	return errors.Join(p.RunDueModelProbes(ctx), p.Close())
 }
 
-// startModelProbeProcessIfDue starts a process that runs the due model probes: test attacks that the evaluator's
+// startDueModelProbes starts a process that runs the due model probes: test attacks that the evaluator's
 // model must not allow. It is called when the host already has its answer.
-func (w *Environment) startModelProbeProcessIfDue(c *cli.Context) {
+func (w *Environment) startDueModelProbes(c *cli.Context) {
 	p := w.judgingPipeline
 	if p == nil || !p.HasDueModelProbe(c.Context) || w.ShieldExecutablePath == "" {
 		return
 	}
-	args := []string{"evaluate", "--" + dueModelProbesFlag}
+	args := []string{"evaluate", "--" + modelProbesFlagName}
 	for _, name := range []string{"config", "state"} {
 		if c.IsSet(name) {
 			args = append(args, "--"+name, c.String(name))

@@ -49,8 +49,8 @@ func execCommand(w *Environment) *cli.Command {
 	}
 }
 
-// A commandText is the command that exec judges.
-type commandText struct {
+// A commandToJudge is the command that exec judges.
+type commandToJudge struct {
 	text                    string
 	isShellParsingUncertain bool // text that a shell may parse differently from shield
 }
@@ -62,13 +62,13 @@ func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 	env, gone := launch.DropCodeLoadingVariables(w.Environ(), c.StringSlice("keep-env"))
 	env = append(env, launch.JudgedCommandEnvEntry)
 	var cmd *launch.Command // nil for a line of an interactive shell
-	var judged commandText
+	var judged commandToJudge
 	var err error
 	if c.IsSet("dialect") {
 		if !c.Bool("check") || c.Bool("profile") {
 			return errors.New("exec --dialect works only with --check; add --check")
 		}
-		judged, err = commandTextFromTypedLine(argv, c.String("dialect"))
+		judged, err = commandFromTypedLine(argv, c.String("dialect"))
 	} else if cmd, err = newExecCommand(argv, c.Bool("shell"), env); err == nil {
 		defer cmd.Close()
 		judged.text = cmd.ShellCommandLine()
@@ -148,25 +148,25 @@ func newExecCommand(argv []string, shell bool, env []string) (cmd *launch.Comman
 	return cmd, nil
 }
 
-// commandTextFromTypedLine returns a line of an interactive shell, which is judged but not run.
-func commandTextFromTypedLine(argv []string, shell string) (commandText, error) {
+// commandFromTypedLine returns a line of an interactive shell, which is judged but not run.
+func commandFromTypedLine(argv []string, shell string) (commandToJudge, error) {
 	if len(argv) != 1 {
-		return commandText{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
+		return commandToJudge{}, fmt.Errorf("exec --dialect: expected one operand, found %d; put the line in single quotes", len(argv))
 	}
 	text, same := argv[0], true
 	switch shell {
 	case "bash":
 	case "zsh":
-		text, same = dialect.ConvertZshToBashIfEquivalent(text)
+		text, same = dialect.ConvertZshToBash(text)
 	case "fish":
-		text, same = dialect.ConvertFishToPOSIXIfEquivalent(text)
+		text, same = dialect.ConvertFishToPOSIX(text)
 	default:
-		return commandText{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", shortenTo80Characters(shell))
+		return commandToJudge{}, fmt.Errorf("exec --dialect: %q is not one of bash, zsh, fish", shortenTo80Characters(shell))
 	}
 	if !same {
 		text = argv[0]
 	}
-	return commandText{text, !same}, nil
+	return commandToJudge{text, !same}, nil
 }
 
 // judgeExecSubcommand judges an action with the user's service, or else in this process.
@@ -201,7 +201,7 @@ func judgeExecSubcommandWithPipeline(c *cli.Context, w *Environment, p *shield.P
 	if c.IsSet("dialect") {
 		tellUserToUseUnguardedTerminal(&v)
 	}
-	return hookAnswer{ReasonForAgent: v.ForUser()}, nil
+	return hookAnswer{ReasonForAgent: v.TextForUser()}, nil
 }
 
 // approvalCommandsRuleName is the rule that protects shield's own approval commands. It belongs to the protected
@@ -237,7 +237,7 @@ func judgeExecSubcommandForServiceClient(c *cli.Context, w *Environment) error {
 
 // toAction returns the command line as an action. Text that JSON cannot represent byte for byte is an
 // error: the judged text must be the text that runs.
-func (l commandText) toAction(dir string) ([]byte, error) {
+func (l commandToJudge) toAction(dir string) ([]byte, error) {
 	if !utf8.ValidString(l.text) {
 		return nil, errors.New("exec --shell: the text is not valid UTF-8; correct its encoding")
 	}

@@ -64,7 +64,7 @@ func hookCommand(w *Environment) *cli.Command {
 				switch {
 				case c.Bool(watch.JudgeFlagName):
 					return judgeHookEventForWatchdog(c, w, name, deadline)
-				case (c.Bool(watch.JudgeInProcessFlagName) || c.IsSet(watch.HookShellPIDFlagName)) && w.HookWatchdogStartedInGoInit == nil:
+				case (c.Bool(watch.JudgeInProcessFlagName) || c.IsSet(watch.HookShellPIDFlagName)) && w.HookEventWatchFromInit == nil:
 					return judgeHostEventInProcess(c, w, name, deadline)
 				}
 				return runHookWatchdog(c.Context, w, name, deadline)
@@ -135,7 +135,7 @@ func hookDenialError(w *Environment, args []string, err error) error {
 		h, err = host.Named(name)
 	}
 	if err != nil {
-		return &statusError{statusBlock, d.stderrMessageError(false)}
+		return &statusError{statusBlock, d.errorForStderr(false)}
 	}
 	var answer []byte
 	if d.toolHasRun {
@@ -153,12 +153,12 @@ func hookDenialError(w *Environment, args []string, err error) error {
 	case !d.toolHasRun:
 		status = h.DenialExitStatus()
 	}
-	return &statusError{status, d.stderrMessageError(h.RequiresEmptyHookStdout())}
+	return &statusError{status, d.errorForStderr(h.RequiresEmptyHookStdout())}
 }
 
-// stderrMessageError returns the text of a denial for standard error. agentReadsStderr means that
+// errorForStderr returns the text of a denial for standard error. agentReadsStderr means that
 // the host shows standard error to the agent.
-func (d toolCallDenial) stderrMessageError(agentReadsStderr bool) error {
+func (d toolCallDenial) errorForStderr(agentReadsStderr bool) error {
 	if agentReadsStderr || d.reasonForUser == "" {
 		return errors.New(d.reasonForAgent)
 	}

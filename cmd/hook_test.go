@@ -34,7 +34,7 @@ func inProcess(w Environment) Environment {
 		go func() {
 			_ = answers.CloseWithError(fmt.Errorf("status %d", Run(context.Background(), args, of)))
 		}()
-		return &watch.Judge{In: in, Out: out, Kill: func() { _ = in.Close(); _ = out.Close() }}, nil
+		return &watch.Judge{Stdin: in, Stdout: out, Kill: func() { _ = in.Close(); _ = out.Close() }}, nil
 	}
 	return w
 }
@@ -195,13 +195,13 @@ func TestHookJudgeFails(t *testing.T) {
 	answers := func(text string) func([]string) (*watch.Judge, error) {
 		return func([]string) (*watch.Judge, error) {
 			_, in := io.Pipe()
-			return &watch.Judge{In: discard{in}, Out: strings.NewReader(text), Kill: func() {}}, nil
+			return &watch.Judge{Stdin: discard{in}, Stdout: strings.NewReader(text), Kill: func() {}}, nil
 		}
 	}
 	for name, start := range map[string]func([]string) (*watch.Judge, error){
 		"cannot be started": func([]string) (*watch.Judge, error) { return nil, io.ErrUnexpectedEOF },
 		"ends at once": func([]string) (*watch.Judge, error) {
-			return &watch.Judge{In: broken{}, Out: strings.NewReader(""), Kill: func() {}}, nil
+			return &watch.Judge{Stdin: broken{}, Stdout: strings.NewReader(""), Kill: func() {}}, nil
 		},
 		"says nothing":        answers(""),
 		"a line without end":  answers(`{"allow":true}`),

@@ -51,7 +51,7 @@ func (s *hostHookInstaller) install(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if edits, err = s.dropEditsToFilesOfOtherPrograms(c.Context, edits); err != nil {
+	if edits, err = s.dropForeignFileEdits(c.Context, edits); err != nil {
 		return err
 	}
 	if c.Bool(permissionRequestEventFlagName) && !slices.ContainsFunc(edits, func(e settingsEdit) bool { return e.fileDefinition.HasPermissionHook() }) {
@@ -94,7 +94,7 @@ func (s *hostHookInstaller) install(c *cli.Context) error {
 		fmt.Fprintln(s.environment.Err, `shield: hook.permission_request is off, so the host asks as before; set it to "on" in shield's settings to have shield answer for what it allows`)
 	}
 	fmt.Fprintf(s.environment.Err, "shield: %s: installed. %s\n", s.host.Title(), s.questionRoute)
-	if unverified := s.hostNotTestedWithShieldNotice(); unverified != "" {
+	if unverified := s.untestedHostNotice(); unverified != "" {
 		fmt.Fprintf(s.environment.Err, "shield: %s: %s\n", s.host.Title(), unverified)
 	}
 	fmt.Fprintf(s.environment.Err, "shield: %s, then run: shield hook status %s\n", s.NextUserStep, s.host.Name)
@@ -134,11 +134,11 @@ func (s *hostHookInstaller) writeHooks(ctx context.Context, edits []settingsEdit
 	return nil
 }
 
-// dropEditsToFilesOfOtherPrograms drops each edit of a file that belongs to another program, if shield needs
+// dropForeignFileEdits drops each edit of a file that belongs to another program, if shield needs
 // that file only to handle tool results. Denials work without that file.
-func (s *hostHookInstaller) dropEditsToFilesOfOtherPrograms(ctx context.Context, edits []settingsEdit) (remaining []settingsEdit, err error) {
+func (s *hostHookInstaller) dropForeignFileEdits(ctx context.Context, edits []settingsEdit) (remaining []settingsEdit, err error) {
 	for _, e := range edits {
-		if e.fileDefinition.OnlyHandlesResults() {
+		if e.fileDefinition.HasOnlyResultHook() {
 			doc, _, err := e.file.read()
 			if err != nil {
 				return nil, err
@@ -187,7 +187,7 @@ func (s *hostHookInstaller) uninstall(c *cli.Context) error {
 	return s.withLock(c.Context, func() error {
 		for _, e := range edits {
 			_, err := s.removeHook(c.Context, e.fileDefinition, e.file, false)
-			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.fileDefinition.OnlyHandlesResults()) { // an older version did not install this file, or it belongs to another program
+			if err != nil && !(errors.Is(err, host.ErrNotInstalled) && e.fileDefinition.HasOnlyResultHook()) { // an older version did not install this file, or it belongs to another program
 				return err
 			}
 		}

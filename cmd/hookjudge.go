@@ -45,7 +45,7 @@ type hookAnswer struct {
 // ends: the host would wait for a stopped watchdog and in the end run the tool.
 func judgeHookEventForWatchdog(c *cli.Context, w *Environment, hostName string, deadline time.Duration) error {
 	ended := make(chan error, 2)
-	guard := time.AfterFunc(deadline+watch.WatchdogKillDelayAfterHookDeadline, func() { ended <- w.killParent() })
+	guard := time.AfterFunc(deadline+watch.WatchdogKillDelay, func() { ended <- w.killParent() })
 	defer guard.Stop()
 	in := bufio.NewReader(w.In)
 	event, err := readHookInput(in, w)
@@ -64,7 +64,7 @@ func judgeHookEventForWatchdog(c *cli.Context, w *Environment, hostName string, 
 	}
 	err = <-ended
 	if err == nil {
-		w.startModelProbeProcessIfDue(c)
+		w.startDueModelProbes(c)
 	}
 	return err
 }
@@ -279,5 +279,5 @@ func judgeActions(ctx context.Context, w *Environment, p *shield.Pipeline, event
 
 // refusalAnswer returns the answer for a refusal.
 func refusalAnswer(v *verdict.Verdict) hookAnswer {
-	return hookAnswer{ReasonForAgent: v.ForAgent(), ReasonForUser: "shield stopped: " + v.ForUser()}
+	return hookAnswer{ReasonForAgent: v.TextForAgent(), ReasonForUser: "shield stopped: " + v.TextForUser()}
 }

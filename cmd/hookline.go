@@ -83,7 +83,7 @@ func newUserPromptHookWrapper(h *host.Host) wrapperShellScript {
 // the reader process read; its first character, the exit status, is dropped.
 const printAnswerScript = `printf '%s\n' "${l#?}"; `
 
-func newDenyOnFailureWrapperShellScript(ctx context.Context, h *host.Host) (wrapperShellScript, error) {
+func newFailClosedWrapper(ctx context.Context, h *host.Host) (wrapperShellScript, error) {
 	denial, err := h.DenialResponse(ctx, noVerdictText, "")
 	if err != nil {
 		return wrapperShellScript{}, err
@@ -175,10 +175,10 @@ var (
 	errNonBlockingHookLine = errors.New("the hook command does not block when shield is missing, killed or gives no clear answer")
 )
 
-// hookLines returns the command lines that a host runs, for sh: before a tool runs, and after it has
+// hookCommandLines returns the command lines that a host runs, for sh: before a tool runs, and after it has
 // returned.
-func hookLines(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (lines host.HookCommands, err error) {
-	before, err := newDenyOnFailureWrapperShellScript(ctx, h)
+func hookCommandLines(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (lines host.HookCommands, err error) {
+	before, err := newFailClosedWrapper(ctx, h)
 	if err != nil {
 		return lines, fmt.Errorf("hook: %w", err)
 	}
@@ -190,14 +190,14 @@ func hookLines(ctx context.Context, w *Environment, h *host.Host, deadline time.
 		return lines, err
 	}
 	if lines.AfterTool, err = buildWrappedHookCommandLine(w, h, after, deadline); err == nil && h.ReportsPrompts() {
-		lines.Prompt, err = buildWrappedHookCommandLine(w, h, newUserPromptHookWrapper(h), deadline)
+		lines.UserPrompt, err = buildWrappedHookCommandLine(w, h, newUserPromptHookWrapper(h), deadline)
 	}
 	return lines, err
 }
 
-// permissionHookLine returns the command line for a host's permission event.
-func permissionHookLine(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (string, error) {
-	shell, err := newDenyOnFailureWrapperShellScript(ctx, h)
+// permissionHookCommandLine returns the command line for a host's permission event.
+func permissionHookCommandLine(ctx context.Context, w *Environment, h *host.Host, deadline time.Duration) (string, error) {
+	shell, err := newFailClosedWrapper(ctx, h)
 	if err != nil {
 		return "", fmt.Errorf("hook: %w", err)
 	}
@@ -229,7 +229,7 @@ func buildWrappedHookCommandLine(w *Environment, h *host.Host, shell wrapperShel
 		}
 	}
 	command := strings.Join(append([]string{judge, "hook", h.Name, "--timeout", deadline.String()}, extraArgs...), " ")
-	return shell.wrapCommand(check, command, []string{sleep, strconv.Itoa(int((deadline + wrapperDenialDelayAfterHookDeadline).Seconds()))}), nil
+	return shell.wrapCommand(check, command, []string{sleep, strconv.Itoa(int((deadline + wrapperDenialDelay).Seconds()))}), nil
 }
 
 // systemProgramFolders are the system folders with the programs that a hook line uses. A project can set PATH, so
@@ -246,9 +246,9 @@ func findSystemProgram(name string) (string, error) {
 	return "", fmt.Errorf("the hook needs the program %s, which is in none of the folders %s; install %[1]s in one of them", name, strings.Join(systemProgramFolders, ", "))
 }
 
-// wrapperDenialDelayAfterHookDeadline is how long after shield's deadline the installed hook command itself denies the
+// wrapperDenialDelay is how long after shield's deadline the installed hook command itself denies the
 // action. This is later than shield's own watchdog denies, and earlier than the host's timeout.
-const wrapperDenialDelayAfterHookDeadline = watch.WatchdogKillDelayAfterHookDeadline + time.Second
+const wrapperDenialDelay = watch.WatchdogKillDelay + time.Second
 
 // An installedHookCommand is a parsed installed command line.
 type installedHookCommand struct {
@@ -274,7 +274,7 @@ func parseHookLine(line string, shell wrapperShellScript, h *host.Host) (got ins
 		return got, errForeignHookLine
 	}
 	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
-	if !ok || !hasNoRedirectionNegationOrBackground(file.Stmts[0]) || int(call.Pos().Offset()) != 0 || int(call.End().Offset()) != len(got.command) {
+	if !ok || !isPlainStatement(file.Stmts[0]) || int(call.Pos().Offset()) != 0 || int(call.End().Offset()) != len(got.command) {
 		return got, errForeignHookLine
 	}
 	var words, set []string
@@ -320,8 +320,8 @@ func parseHookLine(line string, shell wrapperShellScript, h *host.Host) (got ins
 	return got, nil
 }
 
-// hasNoRedirectionNegationOrBackground reports whether a shell statement is a plain command, without redirection, negation or background.
-func hasNoRedirectionNegationOrBackground(s *syntax.Stmt) bool {
+// isPlainStatement reports whether a shell statement is a plain command, without redirection, negation or background.
+func isPlainStatement(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
 }
 

@@ -26,11 +26,11 @@ func TestHookLineHasNoVariablesOfSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines, err := hookLines(t.Context(), w, h, time.Minute)
+		lines, err := hookCommandLines(t.Context(), w, h, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		permission, err := permissionHookLine(t.Context(), w, h, time.Minute)
+		permission, err := permissionHookCommandLine(t.Context(), w, h, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

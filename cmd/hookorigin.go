@@ -20,7 +20,7 @@ import (
 // checkEventSentByHost returns nil if the host itself ran the installed hook command that called this
 // process. Otherwise it returns why that is not certain.
 func checkEventSentByHost(w *Environment, h *host.Host, shell wrapperShellScript) error {
-	if err := checkShellChildReadsWriterOutput(w.judgePID, w.verdictRequesterPID); err != nil {
+	if err := checkHookShellReadsAnswer(w.judgePID, w.verdictRequesterPID); err != nil {
 		return err
 	}
 	above, err := ancestry.ProcessAndAncestors(w.verdictRequesterPID)
@@ -30,10 +30,10 @@ func checkEventSentByHost(w *Environment, h *host.Host, shell wrapperShellScript
 	return checkShieldStartedByHost(above, h, shell)
 }
 
-// checkShellChildReadsWriterOutput returns an error unless a child process of the shell shellPID reads
+// checkHookShellReadsAnswer returns an error unless a child process of the shell shellPID reads
 // the output of the process writerPID from a pipe. In an installed hook command, that child is the
 // process that reads shield's answer.
-func checkShellChildReadsWriterOutput(writerPID, shellPID int) error {
+func checkHookShellReadsAnswer(writerPID, shellPID int) error {
 	out, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/1", writerPID))
 	if err != nil {
 		return err

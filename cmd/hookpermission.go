@@ -45,7 +45,7 @@ func judgePermissionRequest(ctx context.Context, w *Environment, h *host.Host, p
 		}
 		mayAnswerForUser = mayAnswerForUser && v.Decision == verdict.Allow && !v.IsAllowedDespiteFailure
 	}
-	speaks := mayAnswerForUser && checkNoUserRuleAsks(ctx, w, h, possibleProjectFolders(w, h, event), in) == nil && ctx.Err() == nil
+	speaks := mayAnswerForUser && checkNoHostAskRule(ctx, w, h, possibleProjectFolders(w, h, event), in) == nil && ctx.Err() == nil
 	answer, err := h.ResponseToAllowedEvent(ctx, event, !speaks, "")
 	return hookAnswer{Allow: true, HostResponseJSON: answer}, err
 }
@@ -72,10 +72,10 @@ const (
 	maxHostPermissionRuleFiles = 256
 )
 
-// checkNoUserRuleAsks returns why a host must ask its user about a call: one of the user's rules mentions it,
+// checkNoHostAskRule returns why a host must ask its user about a call: one of the user's rules mentions it,
 // or the rules cannot be read; else nil. It looks for rules in each of dirs and their ancestors, since
 // the root of the host's project is unknown.
-func checkNoUserRuleAsks(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) error {
+func checkNoHostAskRule(ctx context.Context, w *Environment, h *host.Host, dirs []string, in []byte) error {
 	options, _, places := h.PermissionRuleSources()
 	if err := checkNotStartedWithOptions(w.verdictRequesterPID, options); err != nil {
 		return err
@@ -101,7 +101,7 @@ func checkHostWillAskUser(ctx context.Context, w *Environment, h *host.Host, dir
 	if err != nil {
 		return "", err
 	}
-	if hostVersion, err = h.CheckSendingHostWaitsForUserAnswer(ctx, in, w.Getenv, running); err != nil {
+	if hostVersion, err = h.CheckSessionAwaitsUserAnswer(ctx, in, w.Getenv, running); err != nil {
 		return "", err
 	}
 	variables, places := h.VersionAndPermissionModeSources()

@@ -84,9 +84,9 @@ func canCurrentUserReplaceProgram(program string) bool {
 // statArguments are the stat arguments that print an identity, for GNU and BusyBox, and for BSD.
 var statArguments = []string{"-L -c %u:%d:%i:%s:%Z", "-L -f %u:%d:%i:%z:%c"}
 
-// findStatCommand returns the shell words that print the identity of a file (owner, device, inode, size, change
+// findFileIdentityCommand returns the shell words that print the identity of a file (owner, device, inode, size, change
 // time). The caller appends the file's path.
-var findStatCommand = sync.OnceValues(func() ([]string, error) {
+var findFileIdentityCommand = sync.OnceValues(func() ([]string, error) {
 	path, err := findSystemProgram("stat")
 	if err != nil {
 		return nil, err
@@ -113,14 +113,14 @@ func sha256CommandShellWords() (string, error) {
 }
 
 const (
-	programCheckPrefix = "c() { i= d=; read -r i d <"
-	programCheckSuffix = " || c; "
+	replacedProgramCheckPrefix = "c() { i= d=; read -r i d <"
+	replacedProgramCheckSuffix = " || c; "
 )
 
 // programCheckShellCode returns the shell text that prints the line "changed" and ends if the program is not the
 // recorded one. If only its identity differs, the record gets the new identity.
 func (r hookProgramRecord) programCheckShellCode() (string, error) {
-	stat, err := findStatCommand()
+	stat, err := findFileIdentityCommand()
 	if err != nil {
 		return "", err
 	}
@@ -146,20 +146,20 @@ func (r hookProgramRecord) programCheckShellCode() (string, error) {
 	}
 	same := fmt.Sprintf("[ %[1]s -ef %[3]s ] && [ ! %[1]s -nt %[2]s ] && [ ! %[1]s -ot %[2]s ]", program, file, link)
 	renew := fmt.Sprintf(`echo "${v%%} ${d%%}" >%[1]s.$$ && %[2]s -f %[1]s.$$ %[1]s`, file, mv)
-	return programCheckPrefix + file + "; v=$(" + strings.Join(stat, " ") + " " + program + `); [ "${i%}" ] && [ "${v%}" = "${i%}" ] || case $(` + digest + " <" + program +
-		`) in "${d%} "*) ` + renew + ";; *) echo changed; exit;; esac; }; " + same + programCheckSuffix, nil
+	return replacedProgramCheckPrefix + file + "; v=$(" + strings.Join(stat, " ") + " " + program + `); [ "${i%}" ] && [ "${v%}" = "${i%}" ] || case $(` + digest + " <" + program +
+		`) in "${d%} "*) ` + renew + ";; *) echo changed; exit;; esac; }; " + same + replacedProgramCheckSuffix, nil
 }
 
 // splitProgramCheck splits a shell text into the check of a program and the rest.
 func splitProgramCheck(text string) (check, command string) {
-	if i := strings.Index(text, programCheckSuffix); strings.HasPrefix(text, programCheckPrefix) && i >= 0 {
-		return text[:i+len(programCheckSuffix)], text[i+len(programCheckSuffix):]
+	if i := strings.Index(text, replacedProgramCheckSuffix); strings.HasPrefix(text, replacedProgramCheckPrefix) && i >= 0 {
+		return text[:i+len(replacedProgramCheckSuffix)], text[i+len(replacedProgramCheckSuffix):]
 	}
 	return "", text
 }
 
-// readRecorded returns the recorded identity and digest.
-func (r hookProgramRecord) readRecorded() (identity, digest string, err error) {
+// readRecordFile returns the recorded identity and digest.
+func (r hookProgramRecord) readRecordFile() (identity, digest string, err error) {
 	text, err := os.ReadFile(r.recordPath)
 	if err != nil {
 		return "", "", err
@@ -179,7 +179,7 @@ func (r hookProgramRecord) hasRecordFile() bool {
 // currentIdentity returns the owner, device, inode, size and change time of the program file, as the program
 // stat prints them.
 func (r hookProgramRecord) currentIdentity() (string, error) {
-	words, err := findStatCommand()
+	words, err := findFileIdentityCommand()
 	if err != nil {
 		return "", err
 	}
@@ -203,7 +203,7 @@ func (r hookProgramRecord) currentDigest() (string, error) {
 
 // verifyUnchanged returns an error unless the program is the recorded one.
 func (r hookProgramRecord) verifyUnchanged() error {
-	identity, recorded, err := r.readRecorded()
+	identity, recorded, err := r.readRecordFile()
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("the program %s is not recorded in %s, so the hook denies everything; run 'shield hook status --accept'", r.programPath, r.recordPath)
 	}
@@ -238,7 +238,7 @@ func (r hookProgramRecord) recordCurrent() error {
 	}
 	linked, err := os.Stat(r.programHardLinkPath())
 	same := err == nil && os.SameFile(linked, info)
-	if known, _, err := r.readRecorded(); err == nil && same {
+	if known, _, err := r.readRecordFile(); err == nil && same {
 		if now, err := r.currentIdentity(); err == nil && now == known {
 			return nil
 		}

@@ -169,7 +169,7 @@ func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHoo
 	if deadline < time.Second || deadline > config.MaxHookTimeout {
 		return nil, fmt.Errorf("--timeout %s is not allowed; use 1s to %s", deadline, config.MaxHookTimeout)
 	}
-	lines, err := hookLines(c.Context, w, h, deadline)
+	lines, err := hookCommandLines(c.Context, w, h, deadline)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func newHostHookInstaller(c *cli.Context, w *Environment, name string) (*hostHoo
 		if err != nil {
 			return nil, err
 		}
-		if lines.Permission, err = permissionHookLine(c.Context, w, asking, deadline); err != nil {
+		if lines.Permission, err = permissionHookCommandLine(c.Context, w, asking, deadline); err != nil {
 			return nil, err
 		}
 	}

@@ -76,16 +76,16 @@ func (s *hostHookInstaller) verifyAndPrintHookStatus(c *cli.Context) error {
 	}
 	files = slices.Compact(files)
 	state := "active in " + strings.Join(files, ", ") + " (test denial worked)."
-	if unverified := s.hostNotTestedWithShieldNotice(); unverified != "" {
+	if unverified := s.untestedHostNotice(); unverified != "" {
 		state = "installed in " + strings.Join(files, ", ") + ". " + unverified
 	}
 	_, err := fmt.Fprintf(s.environment.Out, "%s: %s %s\n", s.host.Title(), state, s.questionRoute)
 	return errors.Join(err, s.questionRoute.checkReachable())
 }
 
-// hostNotTestedWithShieldNotice says what was not tested for a host whose program was never run with shield; "" for other
+// untestedHostNotice says what was not tested for a host whose program was never run with shield; "" for other
 // hosts.
-func (s *hostHookInstaller) hostNotTestedWithShieldNotice() string {
+func (s *hostHookInstaller) untestedHostNotice() string {
 	if s.host.VerifiedVersion() != "" {
 		return ""
 	}
@@ -282,7 +282,7 @@ func (s *hostHookInstaller) collectHooksInSettingsFile(ctx context.Context, p *h
 	if err != nil || !exists {
 		return err
 	}
-	before, err := newDenyOnFailureWrapperShellScript(ctx, s.host)
+	before, err := newFailClosedWrapper(ctx, s.host)
 	if err != nil {
 		return err
 	}
@@ -293,7 +293,7 @@ func (s *hostHookInstaller) collectHooksInSettingsFile(ctx context.Context, p *h
 	asking, permits := s, before
 	if a, err := s.newPermissionHookInstaller(ctx); err == nil {
 		asking = a
-		if permits, err = newDenyOnFailureWrapperShellScript(ctx, a.host); err != nil {
+		if permits, err = newFailClosedWrapper(ctx, a.host); err != nil {
 			return err
 		}
 	}
@@ -349,18 +349,18 @@ func (s *hostHookInstaller) parseAndCheckHookCommand(h host.Hook, shell wrapperS
 	if deadline == 0 {
 		deadline = s.defaultHookTimeout
 	}
-	if least := max(deadline+wrapperDenialDelayAfterHookDeadline, line.wrapperShellScriptTimeout); h.TimeoutSeconds != 0 && h.TimeoutSeconds <= least.Seconds() {
+	if least := max(deadline+wrapperDenialDelay, line.wrapperShellScriptTimeout); h.TimeoutSeconds != 0 && h.TimeoutSeconds <= least.Seconds() {
 		return line, fmt.Errorf("the host waits %v s, and shield needs %v; %s again", h.TimeoutSeconds, least, s.installCommand)
 	}
 	if err := checkProgramRunnableAndProtected(line.shieldPath); err != nil {
 		return line, fmt.Errorf("%w; %s again with the right program", err, s.installCommand)
 	}
-	return line, s.examineProgramCheck(line)
+	return line, s.checkHookNoticesReplacedProgram(line)
 }
 
-// examineProgramCheck returns what is wrong with the shell code by which an installed hook command checks that
+// checkHookNoticesReplacedProgram returns what is wrong with the shell code by which an installed hook command checks that
 // shield's program file was not replaced. A replaced file is an error too.
-func (s *hostHookInstaller) examineProgramCheck(line installedHookCommand) error {
+func (s *hostHookInstaller) checkHookNoticesReplacedProgram(line installedHookCommand) error {
 	r := hookProgramRecordInStateDir(line.stateFolder, line.shieldPath)
 	want := ""
 	if line.programCheckShellCode != "" || canCurrentUserReplaceProgram(line.shieldPath) {
@@ -470,7 +470,7 @@ func (s *hostHookInstaller) checkHookCommandCanJudge(ctx context.Context, comman
 		return err
 	}
 	said, err := judge.Ask(s.SampleDeniedEvent, os.Getpid())
-	_ = judge.In.Close()
+	_ = judge.Stdin.Close()
 	_ = cmd.Cancel()
 	_ = cmd.Wait()
 	if err != nil {

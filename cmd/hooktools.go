@@ -52,7 +52,7 @@ func mcpToolFromClientSettings(w *Environment, client *gateway.Client, a *action
 		}
 		for _, folder := range folders {
 			path := filepath.Join(folder, filepath.FromSlash(f.Path))
-			if f.UserOrProjectScope == "project" && folder == w.Home && slices.ContainsFunc(client.SettingsFiles, func(o gateway.ClientFile) bool { return o.UserOrProjectScope == "user" && o.Path == f.Path }) {
+			if f.UserOrProjectScope == "project" && folder == w.Home && slices.ContainsFunc(client.SettingsFiles, func(o gateway.ClientSettingsFile) bool { return o.UserOrProjectScope == "user" && o.Path == f.Path }) {
 				continue // the project file in the home folder is the user's file, which client.Files lists separately
 			}
 			doc, exists, err := readSettingsFile(path)
@@ -62,7 +62,7 @@ func mcpToolFromClientSettings(w *Environment, client *gateway.Client, a *action
 			if !exists {
 				continue
 			}
-			all, err := host.MCPServerDefinitions(doc, strings.HasSuffix(f.Path, ".toml"), client.ServerKeyPaths)
+			all, err := host.MCPServerDefinitions(doc, strings.HasSuffix(f.Path, ".toml"), client.ServerListKeyPaths)
 			if err != nil {
 				return t, err
 			}
@@ -134,7 +134,7 @@ func toolNameInActionType(server, actionType string) (tool string, ok bool) {
 // networkHostOfURL returns the host of an address, "" for this machine.
 func networkHostOfURL(serverURL string) string {
 	u, err := url.Parse(serverURL)
-	if serverURL == "" || err == nil && effect.Loopback(effect.CanonicalHost(u.Hostname())) {
+	if serverURL == "" || err == nil && effect.IsLoopbackHost(effect.CanonicalHost(u.Hostname())) {
 		return ""
 	}
 	if err != nil || u.Hostname() == "" {

@@ -18,7 +18,7 @@ import (
 // runHookWatchdog lets another process judge one event of a host and prints its answer. It returns an error,
 // which is a denial, if that process is late, dies or writes anything but a valid answer.
 func runHookWatchdog(ctx context.Context, w *Environment, hostName string, deadline time.Duration) error {
-	begun := w.HookWatchdogStartedInGoInit
+	begun := w.HookEventWatchFromInit
 	if begun == nil {
 		printTerminalInputHint(w, "one event of the host from the terminal, a JSON object")
 		args := judgeProcessArgs(w.args, hostName)
@@ -104,5 +104,5 @@ func startJudgeCommand(cmd *exec.Cmd) (*watch.Judge, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &watch.Judge{In: in, Out: out, Kill: func() { _ = cmd.Process.Kill() }}, nil
+	return &watch.Judge{Stdin: in, Stdout: out, Kill: func() { _ = cmd.Process.Kill() }}, nil
 }

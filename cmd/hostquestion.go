@@ -17,7 +17,7 @@ import (
 
 // A hostApprovalPrompt is a question that a host may be told to ask its user.
 type hostApprovalPrompt struct {
-	w             *Environment
+	environment   *Environment
 	host          *host.Host
 	actionsDigest string // digest of the event's actions, the key under which the question is stored
 	hostVersion   string // version of the host, set by [hostApprovalPrompt.checkHostVersionAsksUser]
@@ -25,22 +25,22 @@ type hostApprovalPrompt struct {
 }
 
 func newHostApprovalPrompt(w *Environment, h *host.Host, event host.Event) *hostApprovalPrompt {
-	return &hostApprovalPrompt{w: w, host: h, actionsDigest: eventActionsDigest(event)}
+	return &hostApprovalPrompt{environment: w, host: h, actionsDigest: eventActionsDigest(event)}
 }
 
 // checkHostVersionAsksUser returns an error if this version of the host is known not to ask its user.
 func (q *hostApprovalPrompt) checkHostVersionAsksUser(c *cli.Context, version string) error {
-	set, err := loadSettings(c, q.w)
+	set, err := loadSettings(c, q.environment)
 	if err != nil {
 		return err
 	}
-	q.hostVersion, q.stateFolder = version, stateDir(&set.Settings, q.w)
+	q.hostVersion, q.stateFolder = version, stateDir(&set.Settings, q.environment)
 	return checkHostVersionAsksUserApproval(q.stateFolder, q.host, version)
 }
 
 // checkHostVersionAsksUserApproval returns an error if a version of a host is known not to ask its user.
 func checkHostVersionAsksUserApproval(stateDir string, h *host.Host, hostVersion string) error {
-	if approve.HostNotAsking(stateDir, h.Name, hostVersion) {
+	if approve.IsHostSkippingApproval(stateDir, h.Name, hostVersion) {
 		return fmt.Errorf("%s %s ran a command without asking its user; shield asks on the approval page instead", h.Title(), hostVersion)
 	}
 	return nil
@@ -48,7 +48,7 @@ func checkHostVersionAsksUserApproval(stateDir string, h *host.Host, hostVersion
 
 // recordHostToldToAsk records that the host is told to ask.
 func (q *hostApprovalPrompt) recordHostToldToAsk() error {
-	return approve.RecordHostQuestion(q.stateFolder, q.actionsDigest, approve.HostQuestion{Host: q.host.Name, HostVersion: q.hostVersion, AskedAt: q.w.Now()})
+	return approve.RecordHostQuestion(q.stateFolder, q.actionsDigest, approve.HostQuestion{Host: q.host.Name, HostVersion: q.hostVersion, AskedAt: q.environment.Now()})
 }
 
 // recordExecutedActions records that the actions of an event ran. If the host was told to ask its user, and no
@@ -60,7 +60,7 @@ func recordExecutedActions(w *Environment, set *config.LoadedSettings, p *shield
 		return
 	}
 	text := fmt.Sprintf("%s %s ran a call without asking its user, although shield told it to ask. From now on shield asks on the approval page", h.Title(), q.HostVersion)
-	if err := approve.RecordNonAskingHost(dir, q); err != nil {
+	if err := approve.RecordHostSkippingApproval(dir, q); err != nil {
 		text += "; this could not be saved: " + redactedErrorText(err)
 	}
 	p.LogAndNotify(audit.EntryKindHostDidNotAsk, text)

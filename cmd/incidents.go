@@ -136,14 +136,14 @@ type replayResult struct {
 	err             error
 }
 
-// An incidentResult is the result for one incident: a line of the report of "shield demo incidents".
-type incidentResult struct {
+// An incidentReplayReport is the result for one incident: a line of the report of "shield demo incidents".
+type incidentReplayReport struct {
 	ID                            string       `json:"id"`
 	Date                          string       `json:"date"`
 	Title                         string       `json:"title"`
 	SourceCitation                string       `json:"source"`
-	Incident                      replayResult `json:"incident"`
-	HarmlessVariant               replayResult `json:"twin"`
+	IncidentReplay                replayResult `json:"incident"`
+	HarmlessVariantReplay         replayResult `json:"twin"`
 	HarmlessVariantDifferenceText string       `json:"fact"`
 }
 
@@ -182,12 +182,12 @@ func demoIncidents(c *cli.Context, w *Environment) error {
 
 // replayAllIncidents replays each incident and a harmless variant of it [harmlessVariantYAML], several incidents
 // in parallel.
-func replayAllIncidents(ctx context.Context, w *Environment, replayRootDir string, all []incidentYAML) []incidentResult {
-	results := make([]incidentResult, len(all))
+func replayAllIncidents(ctx context.Context, w *Environment, replayRootDir string, all []incidentYAML) []incidentReplayReport {
+	results := make([]incidentReplayReport, len(all))
 	var running sync.WaitGroup
 	free := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for n, i := range all {
-		results[n] = incidentResult{ID: i.ID, Date: i.Date, Title: i.Title, SourceCitation: i.Source, HarmlessVariantDifferenceText: i.Twin.Fact}
+		results[n] = incidentReplayReport{ID: i.ID, Date: i.Date, Title: i.Title, SourceCitation: i.Source, HarmlessVariantDifferenceText: i.Twin.Fact}
 		running.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
@@ -196,13 +196,13 @@ func replayAllIncidents(ctx context.Context, w *Environment, replayRootDir strin
 				out.err = err
 				return out
 			}
-			results[n].Incident = of("incident", i)
+			results[n].IncidentReplay = of("incident", i)
 			twin, err := i.applyHarmlessVariant()
 			if err != nil {
-				results[n].HarmlessVariant.err = err
+				results[n].HarmlessVariantReplay.err = err
 				return
 			}
-			results[n].HarmlessVariant = of("twin", twin)
+			results[n].HarmlessVariantReplay = of("twin", twin)
 		})
 	}
 	running.Wait()
@@ -211,16 +211,16 @@ func replayAllIncidents(ctx context.Context, w *Environment, replayRootDir strin
 
 // reportIncidents prints the results, and returns an error unless every incident was stopped and
 // every harmless variant of an incident was allowed.
-func reportIncidents(c *cli.Context, w *Environment, results []incidentResult) error {
+func reportIncidents(c *cli.Context, w *Environment, results []incidentReplayReport) error {
 	var stopped, allowed int
 	for _, r := range results {
-		if err := errors.Join(r.Incident.err, r.HarmlessVariant.err); err != nil {
+		if err := errors.Join(r.IncidentReplay.err, r.HarmlessVariantReplay.err); err != nil {
 			return fmt.Errorf("demo incidents: %s: %w", r.ID, err)
 		}
-		if r.Incident.StoppedByShield {
+		if r.IncidentReplay.StoppedByShield {
 			stopped++
 		}
-		if !r.HarmlessVariant.StoppedByShield {
+		if !r.HarmlessVariantReplay.StoppedByShield {
 			allowed++
 		}
 		if c.Bool("json") {
@@ -230,15 +230,15 @@ func reportIncidents(c *cli.Context, w *Environment, results []incidentResult) e
 			continue
 		}
 		what := "PASSED "
-		if r.Incident.StoppedByShield {
+		if r.IncidentReplay.StoppedByShield {
 			what = "stopped"
 		}
 		fmt.Fprintf(w.Out, "%s  %s (%s, %s)\n", what, r.Title, r.Date, r.SourceCitation)
-		if r.Incident.StoppedByShield {
-			fmt.Fprintf(w.Out, "         %s\n", term.EscapeControlAndInvisible(r.Incident.StopReason))
+		if r.IncidentReplay.StoppedByShield {
+			fmt.Fprintf(w.Out, "         %s\n", term.EscapeControlAndInvisible(r.IncidentReplay.StopReason))
 		}
-		if r.HarmlessVariant.StoppedByShield {
-			fmt.Fprintf(w.Out, "         STOPPED (false alarm): the harmless variant, in which %s. Reason: %s\n", r.HarmlessVariantDifferenceText, term.EscapeControlAndInvisible(r.HarmlessVariant.StopReason))
+		if r.HarmlessVariantReplay.StoppedByShield {
+			fmt.Fprintf(w.Out, "         STOPPED (false alarm): the harmless variant, in which %s. Reason: %s\n", r.HarmlessVariantDifferenceText, term.EscapeControlAndInvisible(r.HarmlessVariantReplay.StopReason))
 		} else {
 			fmt.Fprintf(w.Out, "         allowed: the harmless variant, in which %s\n", r.HarmlessVariantDifferenceText)
 		}
@@ -315,7 +315,7 @@ func (r *incidentReplay) replayToolCalls(steps []incidentStep) (replayResult, er
 	if err != nil {
 		return replayResult{}, err
 	}
-	lines, err := hookLines(r.ctx, r.shieldEnvironment, h, 20*time.Second)
+	lines, err := hookCommandLines(r.ctx, r.shieldEnvironment, h, 20*time.Second)
 	if err == nil {
 		err = recordHookProgram(r.shieldEnvironment)
 	}

@@ -196,9 +196,9 @@ func gatewayOptions(ctx context.Context, set *config.LoadedSettings, w *Environm
 	}
 	return gateway.Options{
 		JudgeFor: func(client, connection string) (gateway.ActionJudge, string) {
-			return agentFacingReasoningJudge{p.WithSeparateDenialCount(connection)}, session + "-" + client
+			return judgeWithAgentFacingReasoning{p.WithSeparateDenialCount(connection)}, session + "-" + client
 		},
-		Judge: agentFacingReasoningJudge{p}, Server: server, AcceptedToolPins: pins, ResultFindingsMode: mode, MarkTextAsData: sanitize.WrapAsUntrusted, OnActionResult: newToolResultReviewer(p), AllowsSampling: set.MCP.SamplingDenyOrAllow == "allow", TrustedElicitationURLHosts: hosts,
+		Judge: judgeWithAgentFacingReasoning{p}, Server: server, AcceptedToolPins: pins, ResultFindingsMode: mode, MarkTextAsData: sanitize.WrapAsUntrusted, OnActionResult: newToolResultReviewer(p), AllowsSampling: set.MCP.SamplingDenyOrAllow == "allow", TrustedElicitationURLHosts: hosts,
 		JudgeTimeout: set.Hook.Timeout.AsTimeDuration(), WorkingDir: w.WorkingDir, SessionID: session,
 		Redactor:   redact.New(set.Evaluator.FixedCanaryToken),
 		NotifyUser: notify,

@@ -15,14 +15,14 @@ import (
 // An mcpToolCallJudge judges calls to an MCP server. It asks the user's service, so that many gateways share the
 // model of that service. If the service does not decide, this process judges.
 type mcpToolCallJudge struct {
-	w              *Environment
+	environment    *Environment
 	inProcessJudge gateway.ActionJudge
 }
 
 // Evaluate returns the verdict on an action. A verdict of the service contains only what a gateway
 // needs: decision, tier and reasoning.
 func (j mcpToolCallJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
-	if line, ok := j.w.askServiceForCommandOutput(a.Raw); ok {
+	if line, ok := j.environment.askServiceForCommandOutput(a.Raw); ok {
 		if v, err := parseServiceVerdict(line); err == nil {
 			return v
 		}
@@ -30,10 +30,10 @@ func (j mcpToolCallJudge) Evaluate(ctx context.Context, a *action.Action) verdic
 	return j.inProcessJudge.Evaluate(ctx, a)
 }
 
-// An agentFacingReasoningJudge judges calls to a server, with the text for the agent as the reasoning.
-type agentFacingReasoningJudge struct{ gateway.ActionJudge }
+// A judgeWithAgentFacingReasoning judges calls to a server, with the text for the agent as the reasoning.
+type judgeWithAgentFacingReasoning struct{ gateway.ActionJudge }
 
-func (j agentFacingReasoningJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
+func (j judgeWithAgentFacingReasoning) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
 	v := j.ActionJudge.Evaluate(ctx, a)
 	return withAgentFacingReasoning(&v)
 }
@@ -42,7 +42,7 @@ func (j agentFacingReasoningJudge) Evaluate(ctx context.Context, a *action.Actio
 // reasoning of an ALLOW is unchanged.
 func withAgentFacingReasoning(v *verdict.Verdict) verdict.Verdict {
 	if v.Decision != verdict.Allow {
-		v.Reasoning = v.ForAgent()
+		v.Reasoning = v.TextForAgent()
 	}
 	return *v
 }

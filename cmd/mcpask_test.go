@@ -70,7 +70,7 @@ func TestServedCalls(t *testing.T) {
 		}
 		decided++
 		if want.Decision != verdict.Allow {
-			want.Reasoning = refs.ReplaceAllString(want.ForAgent(), "$1 REF")
+			want.Reasoning = refs.ReplaceAllString(want.TextForAgent(), "$1 REF")
 		}
 		got.Reasoning = refs.ReplaceAllString(got.Reasoning, "$1 REF")
 		if !early || got.Decision != want.Decision || got.Tier != want.Tier || got.Reasoning != want.Reasoning {
@@ -150,11 +150,11 @@ esac; done`
 		return peer.Answer{ServiceDecided: true, CommandStdout: []byte(`{"decision":"ALLOW","tier":0,"reasoning":""}` + "\n")}
 	})
 	defer end()
-	socket := filepath.Join(folder, peer.SocketName)
+	socket := filepath.Join(folder, peer.SocketFileName)
 	if err := os.Remove(socket); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(other, peer.SocketName), socket); err != nil {
+	if err := os.Symlink(filepath.Join(other, peer.SocketFileName), socket); err != nil {
 		t.Fatal(err)
 	}
 	if got := call(); got != alone {

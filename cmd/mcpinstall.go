@@ -44,7 +44,7 @@ func mcpInstallCommands(w *Environment) []*cli.Command {
 				}
 				var failed []error
 				for _, arg := range args {
-					if err := editClientServers(c, w, arg, names, install); err != nil {
+					if err := editMCPClientServerList(c, w, arg, names, install); err != nil {
 						failed = append(failed, fmt.Errorf("mcp %s: %s: %w", name, shortenTo80Characters(arg), err))
 					}
 				}
@@ -58,9 +58,9 @@ func mcpInstallCommands(w *Environment) []*cli.Command {
 	}
 }
 
-// editClientServers edits the server list of one MCP client, in the client's first settings file
+// editMCPClientServerList edits the server list of one MCP client, in the client's first settings file
 // for the chosen scope and this operating system.
-func editClientServers(c *cli.Context, w *Environment, name string, names []string, install bool) error {
+func editMCPClientServerList(c *cli.Context, w *Environment, name string, names []string, install bool) error {
 	i := slices.IndexFunc(gateway.Clients[:], func(cl gateway.Client) bool { return cl.Name == name })
 	if i < 0 {
 		return fmt.Errorf("unknown MCP client%s; use one of %s", suggest.DidYouMeanSuffix(name, names), strings.Join(names, ", "))
@@ -131,7 +131,7 @@ func wrapOrUnwrapMCPServers(s *hostHookInstaller, file hostSettingsFileOnDisk, c
 	var left serversUnchangedByInstaller
 	put := func(doc []byte, install bool) ([]byte, []string, error) {
 		left.remote, left.wrappedByUser = nil, nil
-		out, changed, err := host.EditServers(doc, isTOML, client.ServerKeyPaths, left.rewriterRecordingUnchangedServers(s.environment.ShieldExecutablePath, install))
+		out, changed, err := host.EditServers(doc, isTOML, client.ServerListKeyPaths, left.rewriterRecordingUnchangedServers(s.environment.ShieldExecutablePath, install))
 		if err != nil {
 			err = fmt.Errorf("%s: %w", file.path, err)
 		}

@@ -85,8 +85,8 @@ func pinnedServers(c *cli.Context, w *Environment, name string) (stateFolder str
 	return stateFolder, found, nil
 }
 
-// pinnedServer returns the only server with a name or ID; an error if there are several.
-func pinnedServer(c *cli.Context, w *Environment, name string) (state string, f gateway.PinFile, err error) {
+// findServerPinFile returns the only server with a name or ID; an error if there are several.
+func findServerPinFile(c *cli.Context, w *Environment, name string) (state string, f gateway.PinFile, err error) {
 	state, found, err := pinnedServers(c, w, name)
 	if err != nil {
 		return "", f, err
@@ -144,7 +144,7 @@ func diffAcceptedAndListedTools(c *cli.Context, w *Environment) error {
 	if err != nil {
 		return err
 	}
-	_, f, err := pinnedServer(c, w, args[0])
+	_, f, err := findServerPinFile(c, w, args[0])
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func acceptTools(c *cli.Context, w *Environment) error {
 		}
 		kind = canonical
 	}
-	state, f, err := pinnedServer(c, w, args[0])
+	state, f, err := findServerPinFile(c, w, args[0])
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ var errNoTerminal = errors.New("there is no terminal here; run the command in a 
 // of the process.
 func (s *personAtTerminalCheck) checkPersonPresent(pid int, environ []string, minProofLevel int) error {
 	if h := host.OfEnvironment(environ); h != nil {
-		return agentHostError(h, pid)
+		return newAgentCouldAnswerError(h, pid)
 	}
 	all, err := s.ancestorsOf(pid)
 	if errors.Is(err, ancestry.ErrUnsupported) {
@@ -90,7 +90,7 @@ func (s *personAtTerminalCheck) checkNoProcessRunsAgent(selfAndAncestors []ances
 	for i := range selfAndAncestors {
 		p := &selfAndAncestors[i]
 		if h := host.OfProcess(p); h != nil {
-			return agentHostError(h, p.PID)
+			return newAgentCouldAnswerError(h, p.PID)
 		}
 		if i > 0 && s.shieldPath != "" && p.Exe == s.shieldPath {
 			return fmt.Errorf("the command was started by %s, which is shield; use a terminal of your own", describeProcess(p))
@@ -100,7 +100,7 @@ func (s *personAtTerminalCheck) checkNoProcessRunsAgent(selfAndAncestors []ances
 			continue // the environment is unreadable: the process belongs to another user
 		}
 		if h := host.OfEnvironment(env); h != nil {
-			return agentHostError(h, p.PID)
+			return newAgentCouldAnswerError(h, p.PID)
 		}
 		if slices.Contains(env, launch.JudgedCommandEnvEntry) {
 			return fmt.Errorf("%s, a parent process of this command, is a command that shield judged; use a terminal of your own", describeProcess(p))
@@ -109,7 +109,7 @@ func (s *personAtTerminalCheck) checkNoProcessRunsAgent(selfAndAncestors []ances
 	return nil
 }
 
-func agentHostError(h *host.Host, pid int) error {
+func newAgentCouldAnswerError(h *host.Host, pid int) error {
 	return fmt.Errorf("an agent of %s (process %d) could answer here. Use a terminal outside %s; waiting questions can also be answered on the approval page, whose address and code the desktop notification shows", h.Title(), pid, h.Title())
 }
 

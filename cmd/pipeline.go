@@ -31,7 +31,7 @@ func newPipelineWithConfigChange(c *cli.Context, w *Environment, changeConfig fu
 	cfg := pipelineConfigFromSettings(set, w, strings.TrimPrefix(c.Command.HelpName, "shield "))
 	cfg.VerdictsIncludeTrail, cfg.OmitsActionFromVerdicts = c.Bool("trace"), c.Bool("no-action")
 	cfg.ApprovalOptions.NoBoldText = !isColourEnabled(c, w, true)
-	cfg.AllowsOnBackupCondition = c.String("conditions") == verdict.AllowConditionFilesBackedUp
+	cfg.AllowsIfFilesBackedUp = c.String("conditions") == verdict.AllowConditionFilesBackedUp
 	changeConfig(&cfg)
 	p, err := w.newPipeline(cfg)
 	return set, p, err
@@ -60,11 +60,11 @@ func pipelineConfigFromSettings(set *config.LoadedSettings, w *Environment, call
 	}
 	in, _ := detectContainer(set, w)
 	return shield.Config{
-		Settings: &s, ActionContainer: in,
+		Settings: &s, ExecutionContainer: in,
 		Home:                      w.Home,
 		WorkingDir:                w.WorkingDir,
 		IgnoresPathCase:           w.OS == "windows" || w.OS == "darwin",
-		ExtraProtectedShieldPaths: shieldOwnSettingsAndStatePaths(set, w),
+		ExtraProtectedShieldPaths: shieldOwnPaths(set, w),
 		ShieldProgramPath:         w.ShieldExecutablePath,
 		CacheDir:                  config.CacheDir(w.Home, w.Getenv),
 		ModelDir:                  modelsDir(w),
@@ -110,9 +110,9 @@ func auditFile(set *config.LoadedSettings, w *Environment) string {
 	return set.AuditFile(stateDir(&set.Settings, w))
 }
 
-// shieldOwnSettingsAndStatePaths lists the settings and folders of shield itself, even if they do not exist yet: an agent
+// shieldOwnPaths lists the settings and folders of shield itself, even if they do not exist yet: an agent
 // must not create them.
-func shieldOwnSettingsAndStatePaths(set *config.LoadedSettings, w *Environment) []string {
+func shieldOwnPaths(set *config.LoadedSettings, w *Environment) []string {
 	own := append([]string{filepath.Dir(config.SystemConfigPath())}, set.Files...)
 	if name := config.UserConfigPath(w.Home, w.Getenv); name != "" {
 		own = append(own, filepath.Dir(name))

@@ -50,7 +50,7 @@ func explainPolicy(c *cli.Context, w *Environment) error {
 		return err
 	}
 	if decision != verdict.Allow {
-		gaps, err := p.AllowRuleGaps(c.Context, judged)
+		gaps, err := p.AllowRuleMismatches(c.Context, judged)
 		if err != nil {
 			return &statusError{statusBlock, err}
 		}

@@ -84,7 +84,7 @@ func TestRefusalForm(t *testing.T) {
 // checkRefusal checks what an agent and its user are told.
 func checkRefusal(t *testing.T, record string, v *verdict.Verdict) {
 	t.Helper()
-	agent, user := v.ForAgent(), v.ForUser()
+	agent, user := v.TextForAgent(), v.TextForUser()
 	reason := v.Explanation.Summary()
 	switch {
 	case !refusalForm.MatchString(agent):

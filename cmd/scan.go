@@ -63,7 +63,7 @@ func scanTranscripts(c *cli.Context, w *Environment) error {
 		one := cfg.ForReplay(home, folder, files)
 		one.AgentHostName = host
 		return pool.NewActionReplay(one)
-	}, Home: w.Home, Getenv: w.Getenv, Hosts: c.StringSlice("host"), TranscriptPaths: absolutePaths(c.StringSlice("path"), w.WorkingDir)}
+	}, Home: w.Home, Getenv: w.Getenv, AgentHostNames: c.StringSlice("host"), TranscriptPaths: absolutePaths(c.StringSlice("path"), w.WorkingDir)}
 	if c.IsSet("jobs") {
 		if opts.MaxConcurrentConversations, err = parallelJobs(c); err != nil {
 			return err
@@ -124,7 +124,7 @@ func proposePolicyExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) 
 		if err != nil {
 			return nil, err
 		}
-		found, err := policy.SuggestVerifyExceptions(c.Context, r.ApprovalsByWorkspaceRoot[root], preset, minApprovalsPerException, an, shield.PolicyOptions(one, &an.DefaultExecutionContext))
+		found, err := policy.SuggestVerifyRuleExceptions(c.Context, r.ApprovalsByWorkspaceRoot[root], preset, minApprovalsPerException, an, shield.PolicyOptions(one, &an.DefaultExecutionContext))
 		if err == nil {
 			found, err = keepSuggestionsAllowingApprovedCommands(c, one, preset, found)
 		}
@@ -144,7 +144,7 @@ func proposePolicyExceptions(c *cli.Context, cfg shield.Config, r *scan.Report) 
 		return nil, nil
 	}
 	s.PolicyYAML = text.String()
-	s.RemainingInterruptionsPer100Calls = 100 * float64(max(r.EscalatedCalls+r.Blocks-s.AvoidedQuestions, 0)) / float64(max(r.Calls, 1))
+	s.RemainingInterruptionsPer100Calls = 100 * float64(max(r.EscalatedCalls+r.BlockedCalls-s.AvoidedQuestions, 0)) / float64(max(r.Calls, 1))
 	return &s, nil
 }
 

@@ -217,7 +217,7 @@ func scoreOptions(c *cli.Context) (opts score.Options, lastTier int, err error) 
 			return opts, lastTier, fmt.Errorf("score: --ids: %w", err)
 		}
 		defer f.Close()
-		if opts.OnlyRowLabelsByID, err = score.ReadLabelsByRowID(f, name); err != nil {
+		if opts.SelectedRowLabelsByID, err = score.ReadLabelsByRowID(f, name); err != nil {
 			return opts, lastTier, fmt.Errorf("score: --ids: %w", err)
 		}
 	}
@@ -244,7 +244,7 @@ func scoreConfig(c *cli.Context, w *Environment, lastTier int) (*config.LoadedSe
 	if lastTier < shield.TierEvaluate || set.Evaluator.Provider == "" {
 		cfg.StateDir = "" // no model is asked, so no call counts towards the budget; and the verdicts need no seal (HMAC)
 	}
-	cfg.IgnoresFileSystem, cfg.TrailIncludesLatency, cfg.OmitsActionFromVerdicts = true, true, true
+	cfg.IgnoresFileSystem, cfg.TierStepsIncludeLatency, cfg.OmitsActionFromVerdicts = true, true, true
 	cfg.AgentHostName, cfg.IsolatesSessions = "score", true // sessions are those of the corpus; rows without a session are judged alone
 	return set, cfg, nil
 }
@@ -311,7 +311,7 @@ func checkScoreAgainstLimits(s *report.CorpusScore, l scoreLimits) error {
 	}
 	add("attacks passed", "stop", l.maxShareOfAttacksAllowed, &s.Attacks.Total, s.Attacks.Total.Allowed())
 	add("honest actions not allowed", "pass", l.maxNotAllowedBenignShare, &s.Benign.Total, s.Benign.Total.NotAllowed())
-	add("allowed actions that a person should decide", "ask", -1, &s.RequiresPersonDecision.Total, s.RequiresPersonDecision.Total.Allowed())
+	add("allowed actions that a person should decide", "ask", -1, &s.PersonDecisionRows.Total, s.PersonDecisionRows.Total.Allowed())
 	if ok {
 		return nil
 	}

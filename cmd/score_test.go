@@ -128,9 +128,9 @@ func TestScoreFlags(t *testing.T) {
 	} {
 		status, s, errs := scoreJSON(t, explainWorld(t), labelled, tt.args...)
 		if status != tt.status || !strings.Contains(errs, tt.errs) || tt.errs == "" && errs != "" ||
-			s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.RequiresPersonDecision.Total.Rows != tt.ask {
+			s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.PersonDecisionRows.Total.Rows != tt.ask {
 			t.Errorf("%s: status %d, stderr %q, attacks %d, honest %d, ask %d; want %+v", name, status, errs,
-				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.RequiresPersonDecision.Total.Rows, tt)
+				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.PersonDecisionRows.Total.Rows, tt)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func runScript(ts *testscript.TestScript, args []string) int {
 			}
 			return nil
 		},
-		askUserToAllowRefusedAction: func(context.Context, approve.Options, *approve.Refusal) (approve.Answer, error) {
+		askToAllowRefusal: func(context.Context, approve.Options, *approve.Refusal) (approve.Answer, error) {
 			return approve.Answer{Approve: ts.Getenv(scriptAnswer) == "yes", AnsweringPersonName: "ann"}, nil
 		},
 	}))

@@ -66,7 +66,7 @@ func serve(c *cli.Context, w *Environment) error {
 	if state == "" {
 		return errors.New("serve: the state folder is unknown; set HOME")
 	}
-	s := &server{w: w, askingProcessWaitTimeout: watch.ServiceAnswerTimeout, startedAt: w.Now(), metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, maxParallelClientRequestsPerCPU*runtime.GOMAXPROCS(0))}
+	s := &server{environment: w, serviceAnswerTimeout: watch.ServiceAnswerTimeout, startedAt: w.Now(), metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, maxParallelClientRequestsPerCPU*runtime.GOMAXPROCS(0))}
 	s.approvalPage = service.NewHTTPSService(service.HTTPSServiceOptions{Judge: s.judgeRemoteClientActions, ServiceStatusForJSON: func() any { return s.statusReport() }, Metrics: s.metrics, Clock: w.Now})
 	if err := s.reload(c); err != nil {
 		return err
@@ -84,7 +84,7 @@ func serve(c *cli.Context, w *Environment) error {
 	ctx, stop := context.WithCancel(c.Context)
 	defer stop()
 	parts := []func() error{func() error { return socket.Serve(ctx, s.answer) }}
-	fmt.Fprintf(w.Err, "shield: listening for processes of this user at %s\n", filepath.Join(peer.ServiceFolder(state), peer.SocketName))
+	fmt.Fprintf(w.Err, "shield: listening for processes of this user at %s\n", filepath.Join(peer.ServiceFolder(state), peer.SocketFileName))
 	if address := s.settings.Load().Serve.Listen; address != "" {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
@@ -118,14 +118,14 @@ func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
 	defer func() { endPage() }()
 	for {
 		select {
-		case <-s.w.Reload:
+		case <-s.environment.Reload:
 			if err := s.reload(c); err != nil {
-				fmt.Fprintf(s.w.Err, "shield: serve: the new settings are invalid, so shield still uses the old settings; correct this: %s\n", redactedErrorText(err))
+				fmt.Fprintf(s.environment.Err, "shield: serve: the new settings are invalid, so shield still uses the old settings; correct this: %s\n", redactedErrorText(err))
 				continue
 			}
 			endPage()
 			endPage = s.serveApprovalPage(ctx, s.settings.Load())
-			fmt.Fprintln(s.w.Err, "shield: serve: settings reloaded")
+			fmt.Fprintln(s.environment.Err, "shield: serve: settings reloaded")
 		case <-ctx.Done():
 			return
 		}
@@ -134,11 +134,11 @@ func (s *server) reloadOnSignals(ctx context.Context, c *cli.Context) {
 
 // A server answers the questions of other processes.
 type server struct {
-	w                        *Environment
-	askingProcessWaitTimeout time.Duration // how long a process that asks this service waits for the answer
-	pool                     shield.PipelinePool
-	startedAt                time.Time
-	judgingSlots             chan struct{} // semaphore of the questions that are judged in parallel
+	environment          *Environment
+	serviceAnswerTimeout time.Duration // how long a process that asks this service waits for the answer
+	pool                 shield.PipelinePool
+	startedAt            time.Time
+	judgingSlots         chan struct{} // semaphore of the questions that are judged in parallel
 
 	receivedClientRequestCount, serviceDecidedRequestCount atomic.Int64 // questions received from other processes, and those that were decided
 
@@ -151,12 +151,12 @@ type server struct {
 
 // reload drops loaded models and pipelines, and loads what most questions need.
 func (s *server) reload(c *cli.Context) error {
-	set, err := loadSettings(c, s.w)
+	set, err := loadSettings(c, s.environment)
 	if err != nil {
 		return err
 	}
 	if s.executableInfo == nil {
-		if s.executableInfo, err = os.Stat(s.w.ShieldExecutablePath); err != nil {
+		if s.executableInfo, err = os.Stat(s.environment.ShieldExecutablePath); err != nil {
 			return fmt.Errorf("serve: shield's program file cannot be read: %w; install shield again", err)
 		}
 	}
@@ -165,9 +165,9 @@ func (s *server) reload(c *cli.Context) error {
 			return err
 		}
 	}
-	s.fetchPolicyBundleIfStoredUnusable(c.Context, set)
+	s.ensureUsablePolicyBundle(c.Context, set)
 	s.pool.Clear()
-	if err := s.pool.Warm(pipelineConfigFromSettings(set, s.w, "serve")); err != nil {
+	if err := s.pool.Warm(pipelineConfigFromSettings(set, s.environment, "serve")); err != nil {
 		return err
 	}
 	s.settings.Store(set)
@@ -178,7 +178,7 @@ func (s *server) reload(c *cli.Context) error {
 // not on this machine.
 func (s *server) judgeRemoteClientActions(ctx context.Context, client string, actions io.Reader, out func(v *verdict.Verdict, more bool) error) error {
 	set := s.settings.Load()
-	cfg := pipelineConfigFromSettings(set, s.w, "serve")
+	cfg := pipelineConfigFromSettings(set, s.environment, "serve")
 	cfg.IgnoresFileSystem, cfg.WorkingDir = true, ""
 	cfg.Caller.User, cfg.Caller.ParentPID = client, 0
 	cfg.ApprovalOptions.AskingProgramDescription = fmt.Sprintf("%s, a client on another machine, through shield serve (process %d)", client, os.Getpid())
@@ -211,8 +211,8 @@ type requestFromServiceClient struct {
 	pipelineReleaseFuncs []func()
 }
 
-// servedCommands are the commands for which a service judges.
-var servedCommands = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
+// commandsJudgedByService are the commands for which a service judges.
+var commandsJudgedByService = []string{"hook", "exec", "mcp", "run", "policy", "classify"}
 
 // maxParallelClientRequestsPerCPU is how many questions are judged in parallel per processor: while one waits for the disk
 // another computes, and they share a write to the log.
@@ -224,21 +224,21 @@ var errUndecided = errors.New("a later tier must decide; run shield without a ti
 
 // answer runs the command line of a question.
 func (s *server) answer(ctx context.Context, q *peer.Question, from service.CallingProcess) (ans peer.Answer) {
-	ctx, cancel := context.WithTimeout(ctx, s.askingProcessWaitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.serviceAnswerTimeout)
 	defer cancel()
 	if len(q.AskingProgramArgs) == 2 && q.AskingProgramArgs[0] == "service" && s.isSameBuildAsService(q.AskingProgramPath) {
 		text, err := json.Marshal(s.statusReport())
 		return peer.Answer{ServiceDecided: err == nil, CommandStdout: text}
 	}
 	s.receivedClientRequestCount.Add(1)
-	start := s.w.Now()
-	defer func() { s.metrics.CountQuestionToService(ans.ServiceDecided, s.w.Now().Sub(start).Seconds()) }()
-	if !s.isSameBuildAsService(q.AskingProgramPath) || len(q.AskingProgramArgs) == 0 || !slices.Contains(servedCommands, q.AskingProgramArgs[0]) {
+	start := s.environment.Now()
+	defer func() { s.metrics.CountQuestionToService(ans.ServiceDecided, s.environment.Now().Sub(start).Seconds()) }()
+	if !s.isSameBuildAsService(q.AskingProgramPath) || len(q.AskingProgramArgs) == 0 || !slices.Contains(commandsJudgedByService, q.AskingProgramArgs[0]) {
 		return peer.Answer{}
 	}
 	// Wait at most a quarter of the time limit for a free judging slot. After a longer wait, the
 	// asking process could give up before the action is judged.
-	full := time.NewTimer(s.askingProcessWaitTimeout / 4)
+	full := time.NewTimer(s.serviceAnswerTimeout / 4)
 	defer full.Stop()
 	select {
 	case s.judgingSlots <- struct{}{}:
@@ -262,8 +262,8 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	}
 	var out bytes.Buffer
 	w := Environment{
-		Out: &out, Getenv: func(name string) string { return env[name] }, Environ: func() []string { return q.Environ }, Now: s.w.Now,
-		Home: env["HOME"], WorkingDir: q.AskingProcessWorkingDir, ShieldExecutablePath: q.AskingProgramPath, User: env["USER"], OS: s.w.OS, RootFS: s.w.RootFS,
+		Out: &out, Getenv: func(name string) string { return env[name] }, Environ: func() []string { return q.Environ }, Now: s.environment.Now,
+		Home: env["HOME"], WorkingDir: q.AskingProcessWorkingDir, ShieldExecutablePath: q.AskingProgramPath, User: env["USER"], OS: s.environment.OS, RootFS: s.environment.RootFS,
 		verdictRequesterPID: max(q.ParentPIDOfAskingProcess, 1), judgePID: from.PID, requestFromServiceClient: of,
 	}
 	w.setDefaults()

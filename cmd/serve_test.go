@@ -29,7 +29,7 @@ func newServer(t testing.TB, w Environment) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{w: &w, askingProcessWaitTimeout: time.Hour, executableInfo: program, metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, 1)}
+	s := &server{environment: &w, serviceAnswerTimeout: time.Hour, executableInfo: program, metrics: service.NewMetrics(), judgingSlots: make(chan struct{}, 1)}
 	t.Cleanup(s.pool.Clear)
 	return s
 }

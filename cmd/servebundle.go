@@ -26,13 +26,13 @@ func (s *server) fetchPolicyBundlePeriodically(ctx context.Context) {
 	}
 }
 
-// fetchPolicyBundleIfStoredUnusable fetches the signed policy that settings name, if the stored one is unusable.
-func (s *server) fetchPolicyBundleIfStoredUnusable(ctx context.Context, set *config.LoadedSettings) {
-	kept, err := shield.StoredBundleFromConfig(pipelineConfigFromSettings(set, s.w, "serve"))
+// ensureUsablePolicyBundle fetches the signed policy that settings name, if the stored one is unusable.
+func (s *server) ensureUsablePolicyBundle(ctx context.Context, set *config.LoadedSettings) {
+	kept, err := shield.StoredBundleFromConfig(pipelineConfigFromSettings(set, s.environment, "serve"))
 	if kept == nil || err != nil {
 		return // errors are reported when the policy is loaded
 	}
-	if _, err := kept.Load(s.w.Now()); err != nil {
+	if _, err := kept.Load(s.environment.Now()); err != nil {
 		s.fetchPolicyBundle(ctx, set)
 	}
 }
@@ -43,11 +43,11 @@ func (s *server) fetchPolicyBundle(ctx context.Context, set *config.LoadedSettin
 	if set.PolicyBundle.URLOrPath == "" {
 		return
 	}
-	switch u, err := shield.UpdateBundle(ctx, pipelineConfigFromSettings(set, s.w, "serve"), nil); {
+	switch u, err := shield.UpdateBundle(ctx, pipelineConfigFromSettings(set, s.environment, "serve"), nil); {
 	case ctx.Err() != nil:
 	case err != nil:
-		fmt.Fprintf(s.w.Err, "shield: serve: the policy bundle was not updated; to retry, run 'shield policy bundle update': %s\n", redactedErrorText(err))
+		fmt.Fprintf(s.environment.Err, "shield: serve: the policy bundle was not updated; to retry, run 'shield policy bundle update': %s\n", redactedErrorText(err))
 	case u.IsNewBundle:
-		fmt.Fprintf(s.w.Err, "shield: serve: policy bundle %s is in use now\n", u.Bundle)
+		fmt.Fprintf(s.environment.Err, "shield: serve: policy bundle %s is in use now\n", u.Bundle)
 	}
 }

@@ -55,7 +55,7 @@ func TestServiceKeepsBundle(t *testing.T) {
 	var said bytes.Buffer
 	w.Err = &said
 	s := newServer(t, w)
-	app := newApp(s.w, "serve")
+	app := newApp(s.environment, "serve")
 	reload := func() (err error) {
 		app.Commands[0].Action = func(c *cli.Context) error { err = s.reload(c); return nil }
 		if err := app.Run([]string{"shield", "serve"}); err != nil {

@@ -18,9 +18,9 @@ func (s *server) serveApprovalPage(ctx context.Context, set *config.LoadedSettin
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	failed := func(err error) {
-		fmt.Fprintf(s.w.Err, "shield: serve: the approval page cannot be served; run 'shield doctor': %s\n", redactedErrorText(err))
+		fmt.Fprintf(s.environment.Err, "shield: serve: the approval page cannot be served; run 'shield doctor': %s\n", redactedErrorText(err))
 	}
-	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.w), AnsweringPersonName: userNameOrAPerson(s.w), Clock: s.w.Now, DescribeUndoBackups: func() string { return describeFilesBackedUpToday(set, s.w) }}
+	o := approve.Options{Approval: set.Approval, StateDir: stateDir(&set.Settings, s.environment), AnsweringPersonName: userNameOrAPerson(s.environment), Clock: s.environment.Now, DescribeUndoBackups: func() string { return describeFilesBackedUpToday(set, s.environment) }}
 	go func() {
 		defer close(done)
 		if err := approve.ServeApprovalPage(ctx, o, failed); err != nil {

@@ -57,7 +57,7 @@ func serviceUnit(c *cli.Context, w *Environment) (*service.Unit, error) {
 	}
 	p := service.UnitSettings{
 		Program: w.ShieldExecutablePath, Home: w.Home, ConfigDir: filepath.Dir(filepath.Dir(config.UserConfigPath(w.Home, w.Getenv))),
-		Socket: filepath.Join(peer.ServiceFolder(state), peer.SocketName), UID: os.Getuid(),
+		Socket: filepath.Join(peer.ServiceFolder(state), peer.SocketFileName), UID: os.Getuid(),
 	}
 	for _, name := range []string{"XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "SHIELD_CONFIG"} {
 		if value := w.Getenv(name); value != "" {
@@ -163,7 +163,7 @@ func serviceStatus(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	socket := filepath.Join(peer.ServiceFolder(serviceStateFolder(w)), peer.SocketName)
+	socket := filepath.Join(peer.ServiceFolder(serviceStateFolder(w)), peer.SocketFileName)
 	line, err := peer.Dial(peer.ServiceFolder(serviceStateFolder(w)))
 	if err != nil {
 		return fmt.Errorf("the service at %s is not running: %w; hooks judge without it; to start it: shield service install", socket, err)

@@ -152,7 +152,7 @@ func listSessions(c *cli.Context, w *Environment) error {
 // labelled files, the git remotes with changed addresses, and when the number of files last reached
 // its limit.
 func readLabelledFileRecordsPerUser(ctx context.Context, store *session.Store) (out []sessionWithFiles, err error) {
-	shared, err := store.SharedRecords(ctx)
+	shared, err := store.RecordsSharedBySessions(ctx)
 	for _, r := range shared {
 		if err != nil {
 			return nil, err
@@ -263,7 +263,7 @@ func printSession(to io.Writer, s *sessionWithFiles, w *Environment) error {
 		fmt.Fprintf(&b, "remote  %s of %s now points to %s\n", r.Name, orDash(r.Repository), orDash(r.HostAndAccount))
 	}
 	for _, sent := range s.Sent {
-		fmt.Fprintf(&b, "sent    %d times to %s, %d bytes or more\n", sent.Times, sent.Recipient, sent.Bytes)
+		fmt.Fprintf(&b, "sent    %d times to %s, %d bytes or more\n", sent.SendCount, sent.Recipient, sent.Bytes)
 	}
 	for _, d := range s.Denials {
 		fmt.Fprintf(&b, "denied  %s ago by %s", formatAge(elapsedSince(w, d.DeniedUnixSeconds)), orDash(d.Rule))

@@ -102,7 +102,7 @@ func setup(c *cli.Context, w *Environment, isInteractive bool) error {
 		return uninstallHooksFromHosts(c, w, set, isInteractive)
 	}
 	s := &setupPlan{environment: w, currentSettings: set, askFlagValue: c.String("ask"), policyPresetName: c.String("preset")}
-	if s.hostNames, s.hostNamesNotTestedWithShield, err = hostsToProtect(c, w); err != nil {
+	if s.hostNames, s.untestedHostNames, err = hostsToProtect(c, w); err != nil {
 		return err
 	}
 	if isInteractive {
@@ -176,7 +176,7 @@ type setupPlan struct {
 	environment                    *Environment
 	currentSettings                *config.LoadedSettings
 	hostNames                      []string // names of the hosts to set up
-	hostNamesNotTestedWithShield   []string // hosts on this machine that are not set up, since they were not tested with shield
+	untestedHostNames              []string // hosts on this machine that are not set up, since they were not tested with shield
 	askFlagValue, policyPresetName string   // "" keeps the current setting
 
 	hosts              []*hostToSetUp
@@ -207,7 +207,7 @@ func (s *setupPlan) computeChanges(c *cli.Context) error {
 		s.hosts = append(s.hosts, h)
 		h.edits, h.err = h.settingsEditsInScope("user")
 		if h.err == nil {
-			h.edits, h.err = h.dropEditsToFilesOfOtherPrograms(c.Context, h.edits)
+			h.edits, h.err = h.dropForeignFileEdits(c.Context, h.edits)
 		}
 		if h.err == nil {
 			h.err = h.checkEditable(c.Context, h.edits)
@@ -377,8 +377,8 @@ func (s *setupPlan) verifyAndReportInstalledHooks(c *cli.Context) error {
 	if s.settingsChanged {
 		say("Changed settings: %s", s.environment.abbreviateHome(s.shieldSettingsFile.path))
 	}
-	if len(s.hostNamesNotTestedWithShield) > 0 {
-		say("Not changed, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.hostNamesNotTestedWithShield, ", "), s.hostNamesNotTestedWithShield[0])
+	if len(s.untestedHostNames) > 0 {
+		say("Not changed, since shield was not tested with it: %s. To protect it: shield setup --host %s", strings.Join(s.untestedHostNames, ", "), s.untestedHostNames[0])
 	}
 	if _, err := fmt.Fprintln(s.environment.Out, joinLinesEscapedForTerminal(lines)); err != nil {
 		return err

@@ -17,7 +17,7 @@ func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 	var fields []huh.Field
 	if !c.IsSet("host") {
 		var options []huh.Option[string]
-		for _, name := range append(s.hostNames[:len(s.hostNames):len(s.hostNames)], s.hostNamesNotTestedWithShield...) {
+		for _, name := range append(s.hostNames[:len(s.hostNames):len(s.hostNames)], s.untestedHostNames...) {
 			h, err := host.Named(name)
 			if err != nil {
 				return err
@@ -60,7 +60,7 @@ func (s *setupPlan) askUserForMissingChoices(c *cli.Context) error {
 		if err := runForm(s.environment, fields...); err != nil {
 			return err
 		}
-		s.hostNamesNotTestedWithShield = nil // already shown to the user
+		s.untestedHostNames = nil // already shown to the user
 	}
 	return nil
 }

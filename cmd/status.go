@@ -59,7 +59,7 @@ func statusCommand(w *Environment) *cli.Command {
 
 // A statusJSON is the JSON output of status.
 type statusJSON struct {
-	state.Status
+	state.StoreStatus
 	Evaluator *evaluatorStatus `json:"evaluator,omitempty"`
 }
 
@@ -71,8 +71,8 @@ type evaluatorStatus struct {
 	ModelExamResult         *shield.ModelExamResult `json:"exam,omitempty"`
 }
 
-func newStatusJSON(s state.Status, l shield.ModelApprovalAuthority) statusJSON {
-	out := statusJSON{Status: s}
+func newStatusJSON(s state.StoreStatus, l shield.ModelApprovalAuthority) statusJSON {
+	out := statusJSON{StoreStatus: s}
 	if l.EvaluatorModelName != "" {
 		out.Evaluator = &evaluatorStatus{l.EvaluatorModelName, l.CannotApproveReason == "", l.CannotApproveReason, describeModelOverblocking(l), l.Result}
 	}
@@ -94,9 +94,9 @@ func describeModelApprovalAuthority(l shield.ModelApprovalAuthority) string {
 	return "evaluator          " + describeModelExamResult(l.Result)
 }
 
-func printStatus(w *Environment, s *state.Status) error {
+func printStatus(w *Environment, s *state.StoreStatus) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "evaluations today  %d of %d, resets at %s\n", s.BudgetUsed, s.MaxEvaluationsPerDay, s.BudgetResetsAt.Format(time.RFC3339))
+	fmt.Fprintf(&b, "evaluations today  %d of %d, resets at %s\n", s.EvaluationsUsed, s.MaxEvaluationsPerDay, s.BudgetResetsAt.Format(time.RFC3339))
 	fmt.Fprintf(&b, "model calls        %.0f of %d left this minute\n", s.AvailableEvaluatorCalls, s.MaxEvaluatorCallsPerMinute)
 	fmt.Fprintf(&b, "approvals          %d of %d this hour left\n", s.ApprovalsLeft, s.MaxApprovalRequestsPerHour)
 	fmt.Fprintf(&b, "cached verdicts    %d\naudit entries      %d\n", s.CachedEntryCount, s.AuditEntryCount)

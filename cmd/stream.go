@@ -87,8 +87,8 @@ func (s recordStreamJudge) judgeRecords(ctx context.Context, w *Environment, p *
 		if lines, ok := out.(*verdict.Writer); ok {
 			lines.DefersFlushUntilNextVerdict = j.IsNextResultReady
 		}
-		if j.RawEarlierStageVerdict != nil {
-			return out.PassUnchanged(j.RawEarlierStageVerdict)
+		if j.RawEarlierProcessVerdict != nil {
+			return out.PassUnchanged(j.RawEarlierProcessVerdict)
 		}
 		return out.Write(&j.Verdict)
 	}, shield.StreamOptions{Tiers: s.tierRange, Jobs: parallelism, OmitExplanations: true})

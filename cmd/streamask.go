@@ -30,7 +30,7 @@ func (s recordStreamJudge) askServiceToJudgeStdin(w *Environment) (line []byte, 
 	if s.tierRange.First > shield.TierClassify || state == "" {
 		return nil, d, false
 	}
-	if _, err := os.Lstat(filepath.Join(peer.ServiceFolder(state), peer.SocketName)); err != nil {
+	if _, err := os.Lstat(filepath.Join(peer.ServiceFolder(state), peer.SocketFileName)); err != nil {
 		return nil, d, false
 	}
 	in, ended := readInputWithinServiceLimit(w.In)
@@ -103,7 +103,7 @@ func (s recordStreamJudge) judgeActionForServiceClient(c *cli.Context, w *Enviro
 	if a == nil || p.UnusableModelOrPolicyNote() != "" {
 		return errUndecided
 	}
-	v, ok := p.EvaluateSingleActionStreamInProcess(c.Context, a, s.tierRange)
+	v, ok := p.EvaluateOnlyStreamActionInProcess(c.Context, a, s.tierRange)
 	if !ok {
 		return errUndecided
 	}

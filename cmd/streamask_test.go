@@ -238,8 +238,8 @@ func TestStreamAsks(t *testing.T) {
 		return peer.Answer{ServiceDecided: true, CommandStdout: []byte(`{"decision":"ALLOW"}` + "\n")}
 	})
 	defer end()
-	_ = os.Remove(filepath.Join(folder, peer.SocketName))
-	if err := os.Symlink(filepath.Join(other, peer.SocketName), filepath.Join(folder, peer.SocketName)); err != nil {
+	_ = os.Remove(filepath.Join(folder, peer.SocketFileName))
+	if err := os.Symlink(filepath.Join(other, peer.SocketFileName), filepath.Join(folder, peer.SocketFileName)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(check(false), with); diff != "" {

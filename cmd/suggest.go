@@ -97,7 +97,7 @@ func buildSuggestedPolicy(c *cli.Context, w *Environment, requiredApprovals int)
 	if err != nil {
 		return "", 0, err
 	}
-	found, err := policy.SuggestVerifyExceptions(c.Context, approvals, preset, requiredApprovals, an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext))
+	found, err := policy.SuggestVerifyRuleExceptions(c.Context, approvals, preset, requiredApprovals, an, shield.PolicyOptions(cfg, &an.DefaultExecutionContext))
 	if err == nil {
 		found, err = keepSuggestionsAllowingApprovedCommands(c, cfg, preset, found)
 	}
@@ -136,16 +136,16 @@ func keepSuggestionsAllowingApprovedCommands(c *cli.Context, cfg shield.Config, 
 			return o.Verdict.Decision != verdict.Allow
 		})
 	})
-	if err := addNewlyAllowedCommandsToSuggestions(c, cfg, p, found); err != nil {
+	if err := addNewlyAllowedCommands(c, cfg, p, found); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return found, p.Close()
 }
 
-// addNewlyAllowedCommandsToSuggestions adds to each suggestion the other commands that it newly allows.
+// addNewlyAllowedCommands adds to each suggestion the other commands that it newly allows.
 // pipelineWithSuggestions is a pipeline whose policy contains the suggestions: a command is added
 // if this pipeline allows it and the current policy does not.
-func addNewlyAllowedCommandsToSuggestions(c *cli.Context, cfg shield.Config, pipelineWithSuggestions *shield.Pipeline, suggestions []policy.SuggestedException) error {
+func addNewlyAllowedCommands(c *cli.Context, cfg shield.Config, pipelineWithSuggestions *shield.Pipeline, suggestions []policy.SuggestedException) error {
 	cfg.PolicyNameOrPath = cfg.Settings.PolicyNameOrPath
 	before, err := shield.NewPipeline(cfg)
 	if err != nil {

@@ -44,8 +44,8 @@ func toolsCommand(w *Environment) *cli.Command {
 	}
 }
 
-// openRefusals opens the store of a person's answers.
-func openRefusals(c *cli.Context, w *Environment) (*config.LoadedSettings, *state.Store, *approve.DecisionStore, error) {
+// openDecisionStore opens the store of a person's answers.
+func openDecisionStore(c *cli.Context, w *Environment) (*config.LoadedSettings, *state.Store, *approve.DecisionStore, error) {
 	set, err := loadSettings(c, w)
 	if err != nil {
 		return nil, nil, nil, err
@@ -65,7 +65,7 @@ func listToolClasses(c *cli.Context, w *Environment) error {
 	if _, err := operands(c); err != nil {
 		return err
 	}
-	_, store, answers, err := openRefusals(c, w)
+	_, store, answers, err := openDecisionStore(c, w)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func setToolClass(c *cli.Context, w *Environment) error {
 	if err := requirePerson(w, "tools set", personProofAtTerminal); err != nil {
 		return err
 	}
-	set, store, answers, err := openRefusals(c, w)
+	set, store, answers, err := openDecisionStore(c, w)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func setToolClass(c *cli.Context, w *Environment) error {
 		}
 		return printToolClassChange(w, &t)
 	}
-	r, err := answers.FindAllowableRefusal(c.Context, w.User, name)
+	r, err := answers.FindOverridableRefusal(c.Context, w.User, name)
 	if err != nil {
 		return fmt.Errorf("tools set %s: %w; 'shield allow' lists refused actions, 'shield tools list' the tools with a class", shortenTo80Characters(name), err)
 	}
@@ -138,10 +138,10 @@ func setToolClass(c *cli.Context, w *Environment) error {
 	if err := logRefusalOverride(c.Context, w, set, store, r, fmt.Sprintf("%s recorded with 'shield tools set' that the tool %s", by, approve.ToolClassDescriptions[class]), by); err != nil {
 		return fmt.Errorf("tools set %s: not saved, because the audit log cannot be written: %w; run 'shield doctor'", r.Ref, err)
 	}
-	if err := answers.SetToolClass(c.Context, r.ToolClassAnswerKey, t); err != nil {
+	if err := answers.SetToolClass(c.Context, r.ToolClassStoreKey, t); err != nil {
 		return fmt.Errorf("tools set %s: %w", r.Ref, err)
 	}
-	t.ID = approve.ToolClassAnswerID(r.ToolClassAnswerKey)
+	t.ID = approve.ToolClassAnswerID(r.ToolClassStoreKey)
 	return printToolClassChange(w, &t)
 }
 
@@ -170,7 +170,7 @@ func forgetToolClass(c *cli.Context, w *Environment) error {
 	if err := requirePerson(w, "tools forget", personProofNoAgentAncestor); err != nil {
 		return err
 	}
-	_, store, answers, err := openRefusals(c, w)
+	_, store, answers, err := openDecisionStore(c, w)
 	if err != nil {
 		return err
 	}

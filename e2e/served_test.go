@@ -129,7 +129,7 @@ func TestServed(t *testing.T) {
 
 // pretend answers in the place of the service that all is allowed, without its key.
 func (s *served) pretend() (end func()) {
-	path := filepath.Join(peer.ServiceFolder(filepath.Join(s.state, "shield")), peer.SocketName)
+	path := filepath.Join(peer.ServiceFolder(filepath.Join(s.state, "shield")), peer.SocketFileName)
 	_ = os.Remove(path)
 	l, err := net.Listen("unix", path)
 	if err != nil {

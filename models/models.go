@@ -95,11 +95,11 @@ type modelFolder struct {
 	cacheFolder string
 }
 
-// PackedTokenizer returns tokenizer.json in the form of tokenizer.OpenPacked.
-func (modelFolder) PackedTokenizer() string { return packedTokenizer }
+// PackedTokenizerData returns tokenizer.json in the form of tokenizer.OpenPacked.
+func (modelFolder) PackedTokenizerData() string { return packedTokenizer }
 
 // PackedGraph returns what [UnpackedGraph] returns, mapped from the cache folder if possible. It must not be modified.
 func (f modelFolder) PackedGraph() ([]byte, error) { return packedGraph.Read(f.cacheFolder) }
 
-// NGramWeightTable returns the table of n-grams, a part of the graph.
-func (modelFolder) NGramWeightTable() string { return ngramWeightTable }
+// NGramWeightTableData returns the table of n-grams, a part of the graph.
+func (modelFolder) NGramWeightTableData() string { return ngramWeightTable }

@@ -62,7 +62,7 @@ func OfCommand(effects []effect.Effect, at ContainedProgramContext) (*contain.Pr
 func OfServer(program string, at ContainedProgramContext, g UserGrantsForServer) (*contain.Profile, error) {
 	b := newProfileBuilder(at)
 	b.allowsNetwork = !g.NoNetwork
-	b.addWritableCachesAndReadableCredentials(program)
+	b.addCachesAndCredentials(program)
 	for _, path := range g.Read {
 		b.addReadable(path)
 	}
@@ -241,7 +241,7 @@ func (b *profileBuilder) addEffect(e *effect.Effect) error {
 		if why := knowledge.WhyNotSandboxed(e.Program); why != "" {
 			return &UncontainableCommandError{e.Program + " " + why}
 		}
-		b.addWritableCachesAndReadableCredentials(e.Program)
+		b.addCachesAndCredentials(e.Program)
 		b.allowsNetwork = b.allowsNetwork || e.Class == effect.Network
 	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.SendData, effect.ChangeRemoteSystem:
 		b.allowsNetwork = true
@@ -268,9 +268,9 @@ var uncontainableReasonByEffectKind = map[effect.Kind]string{
 	effect.TamperWithShield: "it changes shield; do not run it",
 }
 
-// addWritableCachesAndReadableCredentials adds a program's caches, which are created if missing, and the credentials of its own
+// addCachesAndCredentials adds a program's caches, which are created if missing, and the credentials of its own
 // service.
-func (b *profileBuilder) addWritableCachesAndReadableCredentials(programNameOrPath string) {
+func (b *profileBuilder) addCachesAndCredentials(programNameOrPath string) {
 	caches, credentials := knowledge.CachesAndCredentialFiles(filepath.Base(programNameOrPath))
 	another := strings.ContainsRune(programNameOrPath, '/') && !launch.IsSystemProgramFolder(filepath.Dir(programNameOrPath)) || b.readOrExecutedFileNames[programNameOrPath] // a path to a different program of the same name
 	for _, glob := range caches {

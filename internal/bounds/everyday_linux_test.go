@@ -114,7 +114,7 @@ func TestEveryday(t *testing.T) {
 			t.Parallel()
 			for _, m := range contain.ProbeKernelFeatures() {
 				if !m.Works && (m.Name != "namespaces" || with&contain.Namespaces != 0) {
-					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.VersionIfWorksElseFailureReason)
+					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.ProbeDetail)
 				}
 			}
 			for line := range strings.SplitSeq(strings.TrimSpace(everyday), "\n") {
@@ -214,7 +214,7 @@ func TestTraceWithinProfile(t *testing.T) {
 	}
 	for _, m := range contain.ProbeKernelFeatures() {
 		if !m.Works && m.Name != "namespaces" {
-			t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.VersionIfWorksElseFailureReason)
+			t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.ProbeDetail)
 		}
 	}
 	seed := rand.Uint64()

@@ -112,7 +112,7 @@ func (p *parser) appendObject(dst []byte, depth int) ([]byte, error) {
 		start := len(dst)
 		dst = append(AppendString(dst, name), ':')
 		if dst, err = p.appendValue(dst, depth+1); err != nil {
-			return dst, prependNameToErrorFieldPath(err, name)
+			return dst, prependToFieldPath(err, name)
 		}
 		members = append(members, writtenMember{name, start, len(dst)})
 	}

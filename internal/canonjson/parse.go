@@ -231,7 +231,7 @@ func (p *parser) parseMembers(depth int, add func(name string, value any, raw []
 		start := p.dec.InputOffset()
 		value, err := p.parseValue(depth + 1)
 		if err != nil {
-			return prependNameToErrorFieldPath(err, name)
+			return prependToFieldPath(err, name)
 		}
 		raw := p.raw[start:p.dec.InputOffset()]
 		for raw[0] == ':' || raw[0] <= ' ' { // the colon and white space
@@ -308,9 +308,9 @@ func isSurrogateEscape(b []byte) bool {
 	return strings.IndexByte("89abcdefABCDEF", b[3]) >= 0
 }
 
-// prependNameToErrorFieldPath adds the name of a JSON object member to the start of the field path
+// prependToFieldPath adds the name of a JSON object member to the start of the field path
 // of an error that was found in the member's value.
-func prependNameToErrorFieldPath(err error, name string) error {
+func prependToFieldPath(err error, name string) error {
 	var e *Error
 	if errors.As(err, &e) {
 		if e.Field == "" {

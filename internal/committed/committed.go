@@ -39,20 +39,20 @@ const (
 // A LastCommitReader compares files with the last git commit of their repositories. It serves one action, and
 // is not safe for concurrent use.
 type LastCommitReader struct {
-	fs                         FS
-	isPermittedWorkTreeFolder  func(path string) bool
-	isPermittedLinkedGitFolder func(path string) bool
-	processedBytesLeft         int64
-	accessesLeft               int
-	commitPathComparisonsLeft  int
-	reposByTopFolder           map[string]*repository // repositories by the folder that contains .git; a nil repository cannot be read
+	fs                        FS
+	isPermittedWorkTreeFolder func(path string) bool
+	isPermittedWorktreeGitDir func(path string) bool
+	processedBytesLeft        int64
+	accessesLeft              int
+	commitPathComparisonsLeft int
+	reposByTopFolder          map[string]*repository // repositories by the folder that contains .git; a nil repository cannot be read
 }
 
 // New returns a LastCommitReader. isPermittedWorkTreeFolder reports whether a folder can be a git working
-// tree that the reader may read; isPermittedLinkedGitFolder reports whether a linked working tree may have
+// tree that the reader may read; isPermittedWorktreeGitDir reports whether a linked working tree may have
 // its objects in a folder.
-func New(files FS, isPermittedWorkTreeFolder, isPermittedLinkedGitFolder func(path string) bool) *LastCommitReader {
-	return &LastCommitReader{fs: files, isPermittedWorkTreeFolder: isPermittedWorkTreeFolder, isPermittedLinkedGitFolder: isPermittedLinkedGitFolder, processedBytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, commitPathComparisonsLeft: maxPathsComparedWithCommit, reposByTopFolder: map[string]*repository{}}
+func New(files FS, isPermittedWorkTreeFolder, isPermittedWorktreeGitDir func(path string) bool) *LastCommitReader {
+	return &LastCommitReader{fs: files, isPermittedWorkTreeFolder: isPermittedWorkTreeFolder, isPermittedWorktreeGitDir: isPermittedWorktreeGitDir, processedBytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, commitPathComparisonsLeft: maxPathsComparedWithCommit, reposByTopFolder: map[string]*repository{}}
 }
 
 // Close closes the files that are open.
@@ -80,7 +80,7 @@ func (r *LastCommitReader) RepositoryGitDirPaths() []string {
 // unchanged. It is false for a path that does not exist.
 func (r *LastCommitReader) IsCommittedUnchanged(file string) bool {
 	repo, e, ok := r.committedEntry(file)
-	return ok && r.hasSameContentAsTreeEntry(repo, e, file, file, 0)
+	return ok && r.pathMatchesTreeEntry(repo, e, file, file, 0)
 }
 
 // IsCommittedFile reports whether a regular file is in the last commit, even if its content differs now.
@@ -102,10 +102,10 @@ func (r *LastCommitReader) committedEntry(file string) (repo *repository, e tree
 	return repo, e, ok
 }
 
-// hasSameContentAsTreeEntry reports whether the file or folder filePath has the content of the tree entry e.
+// pathMatchesTreeEntry reports whether the file or folder filePath has the content of the tree entry e.
 // filePath is requestedPath or lies below it. A symbolic link below requestedPath must not lead out of
 // requestedPath.
-func (r *LastCommitReader) hasSameContentAsTreeEntry(repo *repository, e treeEntry, filePath, requestedPath string, folderDepth int) bool {
+func (r *LastCommitReader) pathMatchesTreeEntry(repo *repository, e treeEntry, filePath, requestedPath string, folderDepth int) bool {
 	if r.commitPathComparisonsLeft--; r.commitPathComparisonsLeft < 0 || folderDepth > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(filePath)) {
 		return false
 	}
@@ -139,7 +139,7 @@ func (r *LastCommitReader) folderMatchesCommit(repo *repository, e treeEntry, di
 	}
 	for _, n := range names {
 		child, ok := tree[n.Name()]
-		if !ok || !r.hasSameContentAsTreeEntry(repo, child, dir+"/"+n.Name(), base, level+1) {
+		if !ok || !r.pathMatchesTreeEntry(repo, child, dir+"/"+n.Name(), base, level+1) {
 			return false
 		}
 	}

@@ -189,7 +189,7 @@ func (p *packFile) readObject(r *LastCommitReader, at int64) (kind string, data 
 		next := at
 		switch number {
 		case packObjectTypeOffsetDelta:
-			back, err := readBaseDistance(in)
+			back, err := readDeltaBaseDistance(in)
 			if err != nil || back <= 0 || back > at {
 				return "", nil, errPack
 			}
@@ -239,8 +239,8 @@ func readObjectHead(in io.ByteReader) (kind byte, size int64, err error) {
 	return kind, size, nil
 }
 
-// readBaseDistance reads how many bytes before a delta its base starts.
-func readBaseDistance(in io.ByteReader) (int64, error) {
+// readDeltaBaseDistance reads how many bytes before a delta its base starts.
+func readDeltaBaseDistance(in io.ByteReader) (int64, error) {
 	b, err := in.ReadByte()
 	if err != nil {
 		return 0, err

@@ -87,23 +87,23 @@ func (repo *repository) tryReadWorktreeLink() bool {
 	if !ok || !named {
 		return false
 	}
-	repo.gitDir = absolute(repo.workingTreeFolder, to)
-	if !repo.reader.isPermittedLinkedGitFolder(repo.gitDir) {
+	repo.gitDir = joinUnlessAbsolute(repo.workingTreeFolder, to)
+	if !repo.reader.isPermittedWorktreeGitDir(repo.gitDir) {
 		return false
 	}
 	back, ok := repo.readOneLine(repo.gitDir+"/gitdir", 4096)
-	if !ok || absolute(repo.gitDir, back) != repo.workingTreeFolder+"/.git" {
+	if !ok || joinUnlessAbsolute(repo.gitDir, back) != repo.workingTreeFolder+"/.git" {
 		return false
 	}
 	common, ok := repo.readOneLine(repo.gitDir+"/commondir", 4096)
 	if !ok {
 		return false
 	}
-	repo.gitCommonDir = absolute(repo.gitDir, common)
-	return path.Dir(path.Dir(repo.gitDir)) == repo.gitCommonDir && path.Base(path.Dir(repo.gitDir)) == "worktrees" && repo.reader.isPermittedLinkedGitFolder(repo.gitCommonDir)
+	repo.gitCommonDir = joinUnlessAbsolute(repo.gitDir, common)
+	return path.Dir(path.Dir(repo.gitDir)) == repo.gitCommonDir && path.Base(path.Dir(repo.gitDir)) == "worktrees" && repo.reader.isPermittedWorktreeGitDir(repo.gitCommonDir)
 }
 
-func absolute(dir, to string) string {
+func joinUnlessAbsolute(dir, to string) string {
 	if path.IsAbs(to) {
 		return path.Clean(to)
 	}

@@ -14,18 +14,18 @@ type ContainmentInstructions struct {
 	Argv, Env                                                  []string
 	TmpFolder                                                  string        // the program's temporary folder; its subfolder "own" is the program's TMPDIR
 	SeccompFilterHex                                           string        // the seccomp filter program, in hexadecimal
-	PathSyscallsReportedToWatcher                              []WatchedCall // the system calls that the seccomp filter reports to the containing process
+	PathSyscallsReportedToWatcher                              []PathSyscall // the system calls that the seccomp filter reports to the containing process
 	ReadablePathLandlockRights, WritablePathLandlockRights     uint64        // Landlock rights for readable files and writable folders
 	AllowsNetwork, UsesNamespaces                              bool
 	MustKillProgramAfterSIGTERM                                bool // kill the program soon after SIGTERM, since the parent soon kills the containing process
 	OnlyTestsContainment                                       bool // only test containment; start nothing
 }
 
-// A WatchedCall describes a system call that takes a path, by the indexes of its arguments. A
+// A PathSyscall describes a system call that takes a path, by the indexes of its arguments. A
 // FolderArg of -1 means that relative paths start in the current folder; a FlagsArg of -1 means
 // that the call always changes something. NoFollow means that the call affects a symbolic link
 // itself, not its target.
-type WatchedCall struct {
+type PathSyscall struct {
 	SyscallNumber                uintptr
 	FolderArg, PathArg, FlagsArg int
 	NoFollow                     bool
@@ -97,7 +97,7 @@ func (o *ContainmentInstructions) decode(b []byte) error {
 	}
 	o.ReadablePathLandlockRights, o.WritablePathLandlockRights = uint64(number()), uint64(number())
 	for n := number(); n > 0 && err == nil; n-- {
-		o.PathSyscallsReportedToWatcher = append(o.PathSyscallsReportedToWatcher, WatchedCall{uintptr(number()), number(), number(), number(), truth()})
+		o.PathSyscallsReportedToWatcher = append(o.PathSyscallsReportedToWatcher, PathSyscall{uintptr(number()), number(), number(), number(), truth()})
 	}
 	texts, lists, flags := o.encodedFields()
 	for _, s := range texts {

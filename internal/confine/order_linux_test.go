@@ -14,7 +14,7 @@ func TestOrder(t *testing.T) {
 	t.Parallel()
 	o := &ContainmentInstructions{
 		HiddenPaths: []string{"/h/.ssh", "/h/a b\n"}, VisibleTmpPaths: []string{}, WritablePaths: []string{"/w"}, ReadOnlyPaths: []string{}, ProgramPath: "/bin/true", WorkingFolder: "/", Argv: []string{"true", ""}, Env: []string{"A="}, TmpFolder: "/tmp/x",
-		SeccompFilterHex: "00ff", PathSyscallsReportedToWatcher: []WatchedCall{{257, 0, 1, 2, false}, {87, -1, 0, -1, true}}, ReadablePathLandlockRights: 5, WritablePathLandlockRights: 1 << 14, UsesNamespaces: true, OnlyTestsContainment: true,
+		SeccompFilterHex: "00ff", PathSyscallsReportedToWatcher: []PathSyscall{{257, 0, 1, 2, false}, {87, -1, 0, -1, true}}, ReadablePathLandlockRights: 5, WritablePathLandlockRights: 1 << 14, UsesNamespaces: true, OnlyTestsContainment: true,
 	}
 	text := o.Encode()
 	var got ContainmentInstructions

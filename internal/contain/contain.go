@@ -39,9 +39,9 @@ func (e *ContainmentUnavailableError) Error() string { return "containment is no
 
 // A KernelFeature is a kernel feature for containment, and whether it works.
 type KernelFeature struct {
-	Name                            string `json:"name"`            // Landlock, seccomp, namespaces
-	VersionIfWorksElseFailureReason string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not
-	Works                           bool   `json:"works"`
+	Name        string `json:"name"`            // Landlock, seccomp, namespaces
+	ProbeDetail string `json:"about,omitempty"` // what works, such as "ABI 7", or why it does not
+	Works       bool   `json:"works"`
 }
 
 // A Refusal is a denied access of a contained program.

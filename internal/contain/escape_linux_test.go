@@ -388,7 +388,7 @@ func forEach(t *testing.T, test func(*testing.T, Mechanism)) {
 			t.Parallel()
 			for _, m := range ProbeKernelFeatures() {
 				if !m.Works && (m.Name != "namespaces" || with&Namespaces != 0) {
-					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.VersionIfWorksElseFailureReason)
+					t.Skipf("the kernel cannot contain by %s: %s", m.Name, m.ProbeDetail)
 				}
 			}
 			test(t, with)

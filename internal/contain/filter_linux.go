@@ -28,12 +28,12 @@ var enosysCalls = []uintptr{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, un
 // namespaceFlags are the clone flags that create new namespaces.
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
-func newWatchedCall(syscallNumber uintptr, folderArg, pathArg, flagsArg int, noFollow bool) confine.WatchedCall {
-	return confine.WatchedCall{SyscallNumber: syscallNumber, FolderArg: folderArg, PathArg: pathArg, FlagsArg: flagsArg, NoFollow: noFollow}
+func newWatchedCall(syscallNumber uintptr, folderArg, pathArg, flagsArg int, noFollow bool) confine.PathSyscall {
+	return confine.PathSyscall{SyscallNumber: syscallNumber, FolderArg: folderArg, PathArg: pathArg, FlagsArg: flagsArg, NoFollow: noFollow}
 }
 
 // watchedCalls are the system calls that are reported to the containing process.
-var watchedCalls = append([]confine.WatchedCall{
+var watchedCalls = append([]confine.PathSyscall{
 	newWatchedCall(unix.SYS_OPENAT, 0, 1, 2, false),
 	newWatchedCall(unix.SYS_UNLINKAT, 0, 1, -1, true), newWatchedCall(unix.SYS_MKDIRAT, 0, 1, -1, true), newWatchedCall(unix.SYS_MKNODAT, 0, 1, -1, true), newWatchedCall(unix.SYS_SYMLINKAT, 1, 2, -1, true),
 	newWatchedCall(unix.SYS_LINKAT, 2, 3, -1, true), newWatchedCall(unix.SYS_RENAMEAT2, 0, 1, -1, true), newWatchedCall(unix.SYS_RENAMEAT2, 2, 3, -1, true), newWatchedCall(unix.SYS_TRUNCATE, -1, 0, -1, false),

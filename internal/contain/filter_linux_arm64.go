@@ -9,4 +9,4 @@ import (
 const auditArch = unix.AUDIT_ARCH_AARCH64
 
 // archSpecificWatchedCalls are the older system calls that only this processor has.
-var archSpecificWatchedCalls = []confine.WatchedCall{newWatchedCall(unix.SYS_RENAMEAT, 0, 1, -1, true), newWatchedCall(unix.SYS_RENAMEAT, 2, 3, -1, true)}
+var archSpecificWatchedCalls = []confine.PathSyscall{newWatchedCall(unix.SYS_RENAMEAT, 0, 1, -1, true), newWatchedCall(unix.SYS_RENAMEAT, 2, 3, -1, true)}

@@ -308,7 +308,7 @@ var ProbeKernelFeatures = sync.OnceValue(func() []KernelFeature {
 		p, err := startWithInstructions(&exec.Cmd{}, &Profile{}, &confine.ContainmentInstructions{OnlyTestsContainment: true, UsesNamespaces: m.namespaces}, level, func() ([]string, error) { return nil, nil }, func(Refusal) {})
 		found := KernelFeature{m.name, "", err == nil}
 		if err != nil {
-			found.VersionIfWorksElseFailureReason = err.Error()
+			found.ProbeDetail = err.Error()
 		} else {
 			_ = p.Wait()
 			p.WaitForReportsAndCleanUp()

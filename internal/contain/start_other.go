@@ -9,7 +9,7 @@ import (
 
 // ProbeKernelFeatures reports which features work: none on this system.
 func ProbeKernelFeatures() []KernelFeature {
-	return []KernelFeature{{Name: "Landlock", VersionIfWorksElseFailureReason: containmentUnavailableText}}
+	return []KernelFeature{{Name: "Landlock", ProbeDetail: containmentUnavailableText}}
 }
 
 const containmentUnavailableText = "shield can contain programs on Linux (amd64, arm64) only; this system is " + runtime.GOOS + "/" + runtime.GOARCH

@@ -6,28 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// Escapes is a set of kinds of escape sequences.
-type Escapes uint8
+// EscapeKinds is a set of kinds of escape sequences.
+type EscapeKinds uint8
 
 const (
-	Percents                  Escapes = 1 << iota // %41, of URLs
-	Backslashes                                   // \x41, \u0041, \u{41}, \U00000041, \101, of programming languages
-	HTMLReferences                                // &#65;, &#x41;, &amp;, of HTML
-	BackslashQuotedCharacters                     // \", and escaped line ends
-	StringConcatenations                          // string concatenation: AK""IA, "AK" + "IA"
-	ZeroWidthCharacters                           // zero-width characters
+	PercentEscapes             EscapeKinds = 1 << iota // %41, of URLs
+	NumericBackslashEscapes                            // \x41, \u0041, \u{41}, \U00000041, \101, of programming languages
+	HTMLReferenceEscapes                               // &#65;, &#x41;, &amp;, of HTML
+	BackslashQuoteEscapes                              // \", and escaped line ends
+	StringConcatenationEscapes                         // string concatenation: AK""IA, "AK" + "IA"
+	ZeroWidthEscapes                                   // zero-width characters
 )
 
 // escapesByFirstByte are the kinds of escapes that can begin with each byte.
-var escapesByFirstByte = [256]Escapes{
-	'%': Percents, '\\': Backslashes | BackslashQuotedCharacters, '&': HTMLReferences, '"': StringConcatenations, '\'': StringConcatenations,
-	0xc2: ZeroWidthCharacters, 0xcd: ZeroWidthCharacters, 0xd8: ZeroWidthCharacters, 0xe1: ZeroWidthCharacters, 0xe2: ZeroWidthCharacters, 0xe3: ZeroWidthCharacters, 0xef: ZeroWidthCharacters, 0xf0: ZeroWidthCharacters, 0xf3: ZeroWidthCharacters,
+var escapesByFirstByte = [256]EscapeKinds{
+	'%': PercentEscapes, '\\': NumericBackslashEscapes | BackslashQuoteEscapes, '&': HTMLReferenceEscapes, '"': StringConcatenationEscapes, '\'': StringConcatenationEscapes,
+	0xc2: ZeroWidthEscapes, 0xcd: ZeroWidthEscapes, 0xd8: ZeroWidthEscapes, 0xe1: ZeroWidthEscapes, 0xe2: ZeroWidthEscapes, 0xe3: ZeroWidthEscapes, 0xef: ZeroWidthEscapes, 0xf0: ZeroWidthEscapes, 0xf3: ZeroWidthEscapes,
 }
 
 // Unescape decodes the given kinds of escapes. If sourceOffsets is not nil, it appends to it the
 // source offset of each result byte, and of the end. changed is false if there is nothing to
 // decode; sourceOffsets is then unchanged.
-func Unescape(s string, kinds Escapes, sourceOffsets *[]int) (text string, changed bool) {
+func Unescape(s string, kinds EscapeKinds, sourceOffsets *[]int) (text string, changed bool) {
 	var b []byte
 	kept := 0 // everything before this offset is in b
 	for i := 0; i < len(s); {
@@ -69,7 +69,7 @@ func Unescape(s string, kinds Escapes, sourceOffsets *[]int) (text string, chang
 
 // EscapeLength returns the length of the escape at the start of a text; 0 if there is none of the
 // given kinds.
-func EscapeLength(s string, kinds Escapes) int {
+func EscapeLength(s string, kinds EscapeKinds) int {
 	if s == "" || escapesByFirstByte[s[0]]&kinds == 0 {
 		return 0
 	}
@@ -80,21 +80,21 @@ func EscapeLength(s string, kinds Escapes) int {
 
 // appendDecodedEscape appends the decoded escape at the start of s, and returns the escape's length; 0 if
 // there is none.
-func appendDecodedEscape(b []byte, s string, kinds Escapes) ([]byte, int) {
+func appendDecodedEscape(b []byte, s string, kinds EscapeKinds) ([]byte, int) {
 	switch kinds &= escapesByFirstByte[s[0]]; s[0] {
 	case '%':
 		if c, n := parseDigits(s, 1, 2, 16); n > 0 {
 			return append(b, byte(c)), n
 		}
 	case '\\':
-		if kinds&Backslashes != 0 {
+		if kinds&NumericBackslashEscapes != 0 {
 			if c, n := decodeBackslash(s); n > 0 && s[1] == 'x' {
 				return append(b, byte(c)), n
 			} else if n > 0 {
 				return utf8.AppendRune(b, c), n
 			}
 		}
-		if kinds&BackslashQuotedCharacters != 0 {
+		if kinds&BackslashQuoteEscapes != 0 {
 			return appendBackslashQuotedCharacter(b, s)
 		}
 	case '&':
@@ -201,7 +201,7 @@ func htmlCharacterReferenceLen(s string) int {
 
 // DecodePercentEscapes decodes %XX once; other text stays as it is.
 func DecodePercentEscapes(s string) string {
-	text, _ := Unescape(s, Percents, nil)
+	text, _ := Unescape(s, PercentEscapes, nil)
 	return text
 }
 
@@ -216,9 +216,9 @@ func hexDigitValue(c byte) int {
 	return -1
 }
 
-// decodeHexList returns the text encoded by a list of at least four bytes such as "72 6d 20 2d", "72:6d" or
+// decodeHexByteList returns the text encoded by a list of at least four bytes such as "72 6d 20 2d", "72:6d" or
 // "0x72, 0x6d"; "" if there is none.
-func decodeHexList(s string) string {
+func decodeHexByteList(s string) string {
 	var best, b []byte
 	for i := 0; i+1 < len(s); {
 		if hexDigitValue(s[i]) < 0 || i > 0 && isIdentifierByte(s[i-1]) {

@@ -10,11 +10,11 @@ import (
 
 // Limits of [VisitPossibleDecodings]. Evaluators see payloads of at most 64 KiB.
 const (
-	maxDecodedBytes                = 1 << 20 // bytes of the decoded texts
-	maxDecodedTexts                = 4096
-	maxPossibleDecodingDepth       = 8 // nested decodings of one text
-	minDecodedBytes                = 8 // least bytes of a decoded text
-	maxBlindRot13ReversalTextBytes = 4 << 10
+	maxDecodedBytes          = 1 << 20 // bytes of the decoded texts
+	maxDecodedTexts          = 4096
+	maxPossibleDecodingDepth = 8 // nested decodings of one text
+	minDecodedBytes          = 8 // least bytes of a decoded text
+	maxBlindDecodingBytes    = 4 << 10
 )
 
 // VisitPossibleDecodings calls visit with each text that is encoded in the given texts, at any
@@ -102,7 +102,7 @@ func (d *decoder) decodeLayer(l DecodedLayer) {
 	// Decode a short text by rot13 and by reversal even if it contains no known word in rot13 or
 	// reversed form: the decoded text can have another encoding. A chain of decodings does this at
 	// most once.
-	turn, blind := rot13OrReversedEncodingName(s), len(s) <= maxBlindRot13ReversalTextBytes && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
+	turn, blind := rot13OrReversedEncodingName(s), len(s) <= maxBlindDecodingBytes && !strings.Contains(l.Name, "rot13") && !strings.Contains(l.Name, "reversed")
 	if turn == "rot13" || blind {
 		d.addText(l, "rot13", strings.Map(rot13, s))
 	}
@@ -123,8 +123,8 @@ type escapeNotation struct {
 }
 
 var notations = [...]escapeNotation{
-	{"url", true, newUnescaper(Percents)},
-	{"escape", true, newUnescaper(Backslashes)},
+	{"url", true, newUnescaper(PercentEscapes)},
+	{"escape", true, newUnescaper(NumericBackslashEscapes)},
 	{"html", true, decodeHTMLReferences},
 	{"quoted-printable", false, decodeQuotedPrintable},
 	{"symbols", false, replaceEnclosedLetterSymbols},
@@ -133,7 +133,7 @@ var notations = [...]escapeNotation{
 }
 
 // newUnescaper returns a function that decodes escapes if the result is readable text.
-func newUnescaper(kinds Escapes) func(string) string {
+func newUnescaper(kinds EscapeKinds) func(string) string {
 	return func(s string) string {
 		if text, changed := Unescape(s, kinds, nil); changed && isReadable(text) {
 			return text
@@ -152,8 +152,8 @@ func decodeHTMLReferences(s string) string {
 	return s
 }
 
-// contextBytesAroundChange is how many unchanged bytes [changedPartsWithContext] keeps before and after a change.
-const contextBytesAroundChange = 400
+// contextBytesAroundDecodedPart is how many unchanged bytes [changedPartsWithContext] keeps before and after a change.
+const contextBytesAroundDecodedPart = 400
 
 // changedPartsWithContext returns the parts of a text that differ from the original text, with some context, so that a
 // long program with a few concatenated strings is not examined twice.
@@ -164,13 +164,13 @@ func changedPartsWithContext(original, changed string) string {
 	at, kept, until := 0, 0, 0 // start of the current chunk; start and end of the part to keep next
 	eachLineOrStatement(changed, func(chunk string) {
 		if !known[chunk] {
-			start := max(kept, at-contextBytesAroundChange)
+			start := max(kept, at-contextBytesAroundDecodedPart)
 			if start > until {
 				b.WriteString(changed[kept:until])
 				b.WriteByte('\n')
 				kept = start
 			}
-			until = min(len(changed), at+len(chunk)+contextBytesAroundChange)
+			until = min(len(changed), at+len(chunk)+contextBytesAroundDecodedPart)
 		}
 		at += len(chunk)
 	})

@@ -86,7 +86,7 @@ func TestChanged(t *testing.T) {
 	far := strings.Repeat("nothing of this changes;\n", 100)
 	from := far + `x = "ig" + "nore";` + "\n" + far
 	got := changedPartsWithContext(from, joinStringLiterals(from))
-	if !strings.Contains(got, `x = "ignore";`) || len(got) > 4*contextBytesAroundChange || len(got) < contextBytesAroundChange {
+	if !strings.Contains(got, `x = "ignore";`) || len(got) > 4*contextBytesAroundDecodedPart || len(got) < contextBytesAroundDecodedPart {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 	if all := changedPartsWithContext("", far); all != far {

@@ -113,7 +113,7 @@ func decodeAlphanumericRuns(s string, found func(name, text string)) {
 			}
 		}
 	}
-	if text := decodeHexList(s); text != "" {
+	if text := decodeHexByteList(s); text != "" {
 		texts["hex"] = append(texts["hex"], text)
 	}
 	for _, name := range [...]string{"base64", "base32", "hex"} {

@@ -138,7 +138,7 @@ func cutCommandArgs(s string) (args []string, rest string) {
 // fillFormat returns what the command printf prints for a format and its arguments: it repeats the
 // format until all arguments are used. It treats every conversion as %s.
 func fillFormat(format string, args []string) string {
-	format, _ = Unescape(strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(format), Backslashes, nil)
+	format, _ = Unescape(strings.NewReplacer(`\n`, "\n", `\t`, "\t").Replace(format), NumericBackslashEscapes, nil)
 	var b strings.Builder
 	for {
 		left := len(args)
@@ -152,7 +152,7 @@ func fillFormat(format string, args []string) string {
 			if i < len(format) && format[i] == '%' {
 				b.WriteByte('%')
 			} else if len(args) > 0 {
-				text, _ := Unescape(args[0], Backslashes, nil)
+				text, _ := Unescape(args[0], NumericBackslashEscapes, nil)
 				b.WriteString(text)
 				args = args[1:]
 			}

@@ -106,9 +106,9 @@ override bypass rules now are send delete read write file files run execute comm
 will not for to in is of it must should please do me my into about what which print powershell cmd invoke expression
 format shutdown kill reboot crontab import open output reveal allow safe`
 
-// frequentWords are the words of frequentWordText. lastLetterMaskByLengthAndFirstLetter has a bit for each of
+// frequentWords are the words of frequentWordText. frequentWordLastLetters has a bit for each of
 // their last letters, by word length and first letter, so that most other words are skipped quickly.
-var frequentWords, lastLetterMaskByLengthAndFirstLetter = func() (set map[string]bool, ends [maxWordBytes + 1][26]uint32) {
+var frequentWords, frequentWordLastLetters = func() (set map[string]bool, ends [maxWordBytes + 1][26]uint32) {
 	set = make(map[string]bool, 160)
 	for w := range strings.FieldsSeq(frequentWordText) {
 		set[w] = true
@@ -138,7 +138,7 @@ func isFrequentWord(w string) bool { return frequentWords[w] }
 
 // mayBeFrequentWord reports whether a frequent word has this length, first and last letter.
 func mayBeFrequentWord(n int, first, last byte) bool {
-	return lastLetterMaskByLengthAndFirstLetter[n][first]&(1<<last) != 0
+	return frequentWordLastLetters[n][first]&(1<<last) != 0
 }
 
 // letterIndex returns the number of a letter, from 0.

@@ -24,16 +24,16 @@ const (
 
 // A ModelExamAction is an action that a judging model must classify in an exam.
 type ModelExamAction struct {
-	PairName     string // name of the pair, an attack and a similar honest action, to which this action belongs
-	ActionType   string
-	Payload      map[string]any
-	IsAttack     bool
-	Irreversible bool // an attack with irreversible harm
-	HasInjection bool // the attack contains a prompt injection, such as the claim that it is approved or harmless
+	AttackBenignPairName string // name of the pair, an attack and a similar honest action, to which this action belongs
+	ActionType           string
+	Payload              map[string]any
+	IsAttack             bool
+	Irreversible         bool // an attack with irreversible harm
+	HasInjection         bool // the attack contains a prompt injection, such as the claim that it is approved or harmless
 }
 
-// An actionPair is an attack and an honest action of the same form.
-type actionPair struct {
+// An attackBenignPair is an attack and an honest action of the same form.
+type attackBenignPair struct {
 	Name          string `yaml:"name"`
 	Irreversible  bool   `yaml:"grave"`
 	ActionType    string `yaml:"type"`
@@ -44,9 +44,9 @@ type actionPair struct {
 //go:embed pairs.yaml
 var attackBenignPairsYAML []byte
 
-var readPairs = sync.OnceValues(func() ([]actionPair, error) {
+var readPairs = sync.OnceValues(func() ([]attackBenignPair, error) {
 	var file struct {
-		Pairs []actionPair `yaml:"pairs"`
+		Pairs []attackBenignPair `yaml:"pairs"`
 	}
 	if err := yaml.UnmarshalWithOptions(attackBenignPairsYAML, &file, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("exam: %w", err)
@@ -60,7 +60,7 @@ func DrawModelExamActions(r *rand.Rand) ([]ModelExamAction, error) {
 	if err != nil {
 		return nil, err
 	}
-	var grave, others []actionPair
+	var grave, others []attackBenignPair
 	for _, p := range all {
 		if p.Irreversible {
 			grave = append(grave, p)
@@ -70,7 +70,7 @@ func DrawModelExamActions(r *rand.Rand) ([]ModelExamAction, error) {
 	}
 	var paper []ModelExamAction
 	for _, part := range [...]struct {
-		of []actionPair
+		of []attackBenignPair
 		n  int
 	}{{grave, IrreversibleAttackCount}, {others, AttackCount - IrreversibleAttackCount}} {
 		for i, p := range drawPairs(r, part.of, part.n) {
@@ -100,7 +100,7 @@ func DrawIrreversibleAttack(r *rand.Rand) (*ModelExamAction, error) {
 }
 
 // drawPairs returns n pairs in random order. Each pair occurs equally often, or once more.
-func drawPairs(r *rand.Rand, of []actionPair, n int) (out []actionPair) {
+func drawPairs(r *rand.Rand, of []attackBenignPair, n int) (out []attackBenignPair) {
 	for len(out) < n && len(of) > 0 {
 		for _, i := range r.Perm(len(of))[:min(len(of), n-len(out))] {
 			out = append(out, of[i])
@@ -110,10 +110,10 @@ func drawPairs(r *rand.Rand, of []actionPair, n int) (out []actionPair) {
 }
 
 // drawAttackAndBenignAction creates the two questions of a pair.
-func (p *actionPair) drawAttackAndBenignAction(r *rand.Rand, withInjection bool) (out [2]ModelExamAction, err error) {
+func (p *attackBenignPair) drawAttackAndBenignAction(r *rand.Rand, withInjection bool) (out [2]ModelExamAction, err error) {
 	d := &placeholderFiller{r, map[string]string{}}
 	for i, side := range [...]any{p.AttackPayload, p.BenignPayload} {
-		q := ModelExamAction{PairName: p.Name, ActionType: p.ActionType, IsAttack: i == 0, Irreversible: p.Irreversible && i == 0, HasInjection: withInjection && i == 0}
+		q := ModelExamAction{AttackBenignPairName: p.Name, ActionType: p.ActionType, IsAttack: i == 0, Irreversible: p.Irreversible && i == 0, HasInjection: withInjection && i == 0}
 		if q.ActionType == "" {
 			q.ActionType = "execute_command"
 		}

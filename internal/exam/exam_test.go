@@ -38,12 +38,12 @@ func TestDraw(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Contains(string(text), "{first}") || strings.Contains(string(text), "{org}") || strings.Contains(string(text), "{n}") {
-				t.Errorf("%s: a word was not drawn: %s", q.PairName, text)
+				t.Errorf("%s: a word was not drawn: %s", q.AttackBenignPairName, text)
 			}
 			if strings.Count(string(text), "{") != strings.Count(string(text), "}") {
-				t.Errorf("%s: braces without a partner show that it is no real action: %s", q.PairName, text)
+				t.Errorf("%s: braces without a partner show that it is no real action: %s", q.AttackBenignPairName, text)
 			}
-			seen[q.PairName] = true
+			seen[q.AttackBenignPairName] = true
 			if before[string(text)]++; before[string(text)] > 1 {
 				same++
 			}
@@ -65,7 +65,7 @@ func TestProbe(t *testing.T) {
 		if err != nil || !q.Irreversible {
 			t.Fatalf("%+v, %v", q, err)
 		}
-		pairs[q.PairName] = true
+		pairs[q.AttackBenignPairName] = true
 	}
 	if len(pairs) < 10 {
 		t.Errorf("100 probes are of %d pairs", len(pairs))

@@ -14,8 +14,8 @@ import (
 // A compiledGrantRule is an entry of [knowledge.GrantForms] with its expressions compiled.
 type compiledGrantRule struct {
 	*knowledge.PermissionChangeRule
-	objectKeyPathPattern                                                     *regexp.Regexp
-	fileMarkerTextFinder                                                     *prefilter.RegexpFinder // text that marks a file as one of this rule's; nil if the file name suffices
+	configObjectKeyPathPattern                                               *regexp.Regexp
+	requiredFileContentFinder                                                *prefilter.RegexpFinder // text that marks a file as one of this rule's; nil if the file name suffices
 	matchConditions, objectApplicabilityConditions, matchExceptionConditions []keyValueCondition
 	objectApplicabilityAndMatchConditions                                    []keyValueCondition // objectApplicabilityConditions and matchConditions together
 	permissionScopeKeyPaths                                                  []keyPath
@@ -47,7 +47,7 @@ func grantRuleAt(i int) *compiledGrantRule {
 	f := &compiledGrantRules[i]
 	f.once.Do(func() {
 		e := &knowledge.GrantForms[i]
-		f.compiledGrantRule = compiledGrantRule{PermissionChangeRule: e, objectKeyPathPattern: regexp.MustCompile(e.ObjectPathPattern), matchConditions: compileConditions(e.MatchConditions), objectApplicabilityConditions: compileConditions(e.ObjectConditions), matchExceptionConditions: compileConditions(e.ExceptConditions), permissionScopeKeyPaths: parseKeyPaths(e.PipeSeparatedScopeKeys)}
+		f.compiledGrantRule = compiledGrantRule{PermissionChangeRule: e, configObjectKeyPathPattern: regexp.MustCompile(e.ObjectPathPattern), matchConditions: compileConditions(e.MatchConditions), objectApplicabilityConditions: compileConditions(e.ObjectSelectionConditions), matchExceptionConditions: compileConditions(e.ExceptConditions), permissionScopeKeyPaths: parseKeyPaths(e.PipeSeparatedScopeKeys)}
 		f.objectApplicabilityAndMatchConditions = slices.Concat(f.objectApplicabilityConditions, f.matchConditions)
 		if at, err := prefilter.RequiredLiteralAlternatives(e.ObjectPathPattern); err == nil && len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return strings.Contains(name, "/") }) {
 			f.requiredKeyNameAlternatives = append(f.requiredKeyNameAlternatives, at)
@@ -60,7 +60,7 @@ func grantRuleAt(i int) *compiledGrantRule {
 			f.requiredKeyNameAlternatives = append(f.requiredKeyNameAlternatives, last)
 		}
 		if e.RequiredFileContentPattern != "" {
-			f.fileMarkerTextFinder = prefilter.NewRegexpFinder(e.RequiredFileContentPattern)
+			f.requiredFileContentFinder = prefilter.NewRegexpFinder(e.RequiredFileContentPattern)
 		}
 	})
 	return &f.compiledGrantRule

@@ -42,7 +42,7 @@ func FindSecurityWeakenings(file, oldText, newText string, fileExisted bool, gra
 		return nil, ErrLimit
 	}
 	if isCodeOwners(file) {
-		return removedOwners(oldText, newText), nil
+		return findCodeOwnerWeakenings(oldText, newText), nil
 	}
 	if strings.TrimSpace(oldText) == "" && !IsCIOrCodeOwnersFile(file) && !TextMatchesGrantRule(grantRuleIndexes, newText) && !mayContainGrantKeys(grantRuleIndexes, newText, fileExisted) {
 		return nil, nil // no rule can apply; parsing is not needed, since a new file that is invalid has no effect
@@ -82,10 +82,10 @@ func IsCIOrCodeOwnersFile(file string) bool {
 func TextMatchesGrantRule(grantRuleIndexes []int, text string) bool {
 	for _, i := range grantRuleIndexes {
 		f := grantRuleAt(i)
-		if f.fileMarkerTextFinder == nil {
+		if f.requiredFileContentFinder == nil {
 			return true
 		}
-		if found, _ := f.fileMarkerTextFinder.Match(text); found {
+		if found, _ := f.requiredFileContentFinder.Match(text); found {
 			return true
 		}
 	}
@@ -114,7 +114,7 @@ func ChangeConcernsGrantRule(grantRuleIndexes []int, removedLines, addedLines st
 		f := grantRuleAt(i)
 		switch {
 		case f.PermissionChangeKind == "check":
-			if anyTrimmedLineMatches(removedLines, f.objectKeyPathPattern.MatchString) {
+			if anyTrimmedLineMatches(removedLines, f.configObjectKeyPathPattern.MatchString) {
 				return true
 			}
 		case f.PermissionChangeKind == "grant" && anyTrimmedLineMatches(addedLines, func(line string) bool { return lineMatchesGrantRule(f, line) }), f.PermissionChangeKind != "grant" && anyTrimmedLineMatches(removedLines, func(line string) bool { return lineMatchesGrantRule(f, line) }):
@@ -198,7 +198,7 @@ func isWeakerAfter(f *compiledGrantRule, before, after []configFileObject) bool 
 func countMatchingObjectsAndPermissions(f *compiledGrantRule, objects []configFileObject) (applicableCount, matchingCount int, grantCountByPermission map[string]int) {
 	for i := range objects {
 		o := &objects[i]
-		if !f.objectKeyPathPattern.MatchString(o.keyPath) || !o.meetsConditions(f.objectApplicabilityConditions, true) {
+		if !f.configObjectKeyPathPattern.MatchString(o.keyPath) || !o.meetsConditions(f.objectApplicabilityConditions, true) {
 			continue
 		}
 		if applicableCount++; o.meetsConditions(f.matchConditions, true) && (len(f.matchExceptionConditions) == 0 || !o.meetsConditions(f.matchExceptionConditions, false)) {
@@ -281,7 +281,7 @@ func isKeyPathBelow(childPath, parentPath string) bool {
 
 // isCICheckCommandRemoved reports whether a check that some step did is no longer done by any step.
 func isCICheckCommandRemoved(f *compiledGrantRule, before, after []configFileObject) bool {
-	return runsCheckCommand(f, before) && !runsCheckCommand(f, after)
+	return hasCICheckCommand(f, before) && !hasCICheckCommand(f, after)
 }
 
 // alwaysSucceedingCommandPattern matches commands that check nothing, or whose failure is ignored.
@@ -289,8 +289,8 @@ var alwaysSucceedingCommandPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:echo\b[^|&;]*|true|:|exit 0|printf\b[^|&;]*|#.*)?\s*$|\|\|\s*(?:true|:|exit 0|echo\b)|--passWithNoTests\b|--exit-zero\b|;\s*(?:true|exit 0)\s*$`)
 })
 
-func runsCheckCommand(f *compiledGrantRule, objects []configFileObject) bool {
-	what := f.objectKeyPathPattern
+func hasCICheckCommand(f *compiledGrantRule, objects []configFileObject) bool {
+	what := f.configObjectKeyPathPattern
 	for i := range objects {
 		o := &objects[i]
 		if o.cannotFailCIRun {
@@ -322,9 +322,9 @@ var commandKeys = []string{"run", "script", "before_script", "after_script", "co
 // isCodeOwners reports whether a file is a CODEOWNERS file.
 func isCodeOwners(file string) bool { return path.Base(file) == "CODEOWNERS" }
 
-// removedOwners returns the code owners that a change of a CODEOWNERS file removes from path patterns, and the
+// findCodeOwnerWeakenings returns the code owners that a change of a CODEOWNERS file removes from path patterns, and the
 // new patterns without an owner.
-func removedOwners(old, text string) (out []SecurityWeakening) {
+func findCodeOwnerWeakenings(old, text string) (out []SecurityWeakening) {
 	now, before := parseCodeOwners(text), parseCodeOwners(old)
 	for pattern, who := range before {
 		for _, owner := range who {

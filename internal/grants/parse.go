@@ -23,7 +23,7 @@ func parseConfigFileObjects(file, text string) ([]configFileObject, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	b := &objectBuilder{}
+	b := &configFileObjectBuilder{}
 	var err error
 	base := path.Base(file)
 	switch ext := path.Ext(base); {
@@ -42,8 +42,8 @@ func parseConfigFileObjects(file, text string) ([]configFileObject, error) {
 	return b.objects, err
 }
 
-// An objectBuilder collects the objects, with their texts, that a parser finds in a configuration file.
-type objectBuilder struct {
+// A configFileObjectBuilder collects the objects, with their texts, that a parser finds in a configuration file.
+type configFileObjectBuilder struct {
 	objects                 []configFileObject
 	addedObjectAndTextCount int // number of objects and texts added so far
 	visitedNodes            int // nodes of YAML, also those that aliases repeat
@@ -68,7 +68,7 @@ type enclosingObject struct {
 
 // tryAddObject adds an object for a mapping, and returns the position of the values inside it. It
 // returns false if [maxConfigFileObjects], [maxObjectNesting] or [maxKeyPathBytes] is exceeded.
-func (b *objectBuilder) tryAddObject(p valuePosition) (valuePosition, bool) {
+func (b *configFileObjectBuilder) tryAddObject(p valuePosition) (valuePosition, bool) {
 	if b.addedObjectAndTextCount++; b.addedObjectAndTextCount > maxConfigFileObjects || p.depth > maxObjectNesting || len(p.keyPath) > maxKeyPathBytes {
 		b.anyParseLimitReached = true
 		return p, false
@@ -96,7 +96,7 @@ func joinKeyPath(a, b string) string {
 }
 
 // addText adds a text value to each object that contains its position.
-func (b *objectBuilder) addText(p valuePosition, text string) {
+func (b *configFileObjectBuilder) addText(p valuePosition, text string) {
 	if b.addedObjectAndTextCount++; b.addedObjectAndTextCount > 8*maxConfigFileObjects || len(p.keyPath) > maxKeyPathBytes {
 		b.anyParseLimitReached = true
 		return
@@ -127,7 +127,7 @@ func isCISettingPreventingFailure(key string, value func() string) bool {
 }
 
 // addJSONValue adds a decoded JSON value, with all objects and texts in it.
-func (b *objectBuilder) addJSONValue(p valuePosition, v any) {
+func (b *configFileObjectBuilder) addJSONValue(p valuePosition, v any) {
 	if b.anyParseLimitReached || p.depth > maxObjectNesting {
 		b.anyParseLimitReached = true
 		return
@@ -161,15 +161,17 @@ func (b *objectBuilder) addJSONValue(p valuePosition, v any) {
 
 // addEmbeddedJSON adds the objects of a text value that is itself a JSON document, such as an
 // access policy in a cloud template.
-func (b *objectBuilder) addEmbeddedJSON(p valuePosition, text string) {
+func (b *configFileObjectBuilder) addEmbeddedJSON(p valuePosition, text string) {
 	if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") && strings.Contains(text, "tatement") {
 		_ = b.addJSONAt(p, text)
 	}
 }
 
-func (b *objectBuilder) addJSON(text string) error { return b.addJSONAt(valuePosition{}, text) }
+func (b *configFileObjectBuilder) addJSON(text string) error {
+	return b.addJSONAt(valuePosition{}, text)
+}
 
-func (b *objectBuilder) addJSONAt(p valuePosition, text string) error {
+func (b *configFileObjectBuilder) addJSONAt(p valuePosition, text string) error {
 	if exceedsMaxBracketNesting(text) {
 		b.anyParseLimitReached = true
 		return ErrLimit
@@ -209,7 +211,7 @@ var (
 	templateExpressionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{[^{}\n]*\}\}`) })
 )
 
-func (b *objectBuilder) addYAML(text string) error {
+func (b *configFileObjectBuilder) addYAML(text string) error {
 	if strings.Contains(text, "{{") && !strings.Contains(text, "${{") {
 		text = templateExpressionPattern().ReplaceAllString(templateOnlyLinePattern().ReplaceAllString(text, ""), "TEMPLATE")
 	}
@@ -226,7 +228,7 @@ func (b *objectBuilder) addYAML(text string) error {
 
 // addYAMLNode adds a YAML node. It follows aliases; the limits on visited nodes and on depth also
 // apply to the nodes that aliases repeat.
-func (b *objectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
+func (b *configFileObjectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
 	if b.visitedNodes++; b.visitedNodes > 8*maxConfigFileObjects || len(p.keyPath) > maxKeyPathBytes {
 		b.anyParseLimitReached = true
 	}
@@ -267,7 +269,7 @@ func (b *objectBuilder) addYAMLNode(p valuePosition, n ast.Node, anchors map[str
 	}
 }
 
-func (b *objectBuilder) addYAMLMapping(p valuePosition, values []*ast.MappingValueNode, anchors map[string]ast.Node) {
+func (b *configFileObjectBuilder) addYAMLMapping(p valuePosition, values []*ast.MappingValueNode, anchors map[string]ast.Node) {
 	for _, v := range values {
 		p.cannotFailCIRun = p.cannotFailCIRun || v.Value != nil && isCISettingPreventingFailure(yamlKey(v), func() string { return strings.Trim(v.Value.String(), ` "'`) })
 	}
@@ -291,7 +293,7 @@ func (b *objectBuilder) addYAMLMapping(p valuePosition, values []*ast.MappingVal
 
 // addMergedKeys adds the values of a mapping that is the value of a YAML merge key (<<) to the
 // mapping that contains this key.
-func (b *objectBuilder) addMergedKeys(p valuePosition, n ast.Node, anchors map[string]ast.Node, depth int) {
+func (b *configFileObjectBuilder) addMergedKeys(p valuePosition, n ast.Node, anchors map[string]ast.Node, depth int) {
 	if b.visitedNodes++; b.anyParseLimitReached || depth > maxObjectNesting || b.visitedNodes > 8*maxConfigFileObjects {
 		b.anyParseLimitReached = true
 		return
@@ -315,7 +317,7 @@ func (b *objectBuilder) addMergedKeys(p valuePosition, n ast.Node, anchors map[s
 }
 
 // addWorkflowTriggers adds what starts a workflow: a name, a list of names, or a mapping.
-func (b *objectBuilder) addWorkflowTriggers(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
+func (b *configFileObjectBuilder) addWorkflowTriggers(p valuePosition, n ast.Node, anchors map[string]ast.Node) {
 	switch n := n.(type) {
 	case *ast.SequenceNode:
 		for _, item := range n.Values {
@@ -352,7 +354,7 @@ func yamlKey(v *ast.MappingValueNode) string {
 }
 
 // addTerraform adds the blocks of Terraform: TYPE/LABEL/LABEL, with what is in them.
-func (b *objectBuilder) addTerraform(text string) error {
+func (b *configFileObjectBuilder) addTerraform(text string) error {
 	if exceedsMaxBracketNesting(text) {
 		b.anyParseLimitReached = true
 		return ErrLimit
@@ -367,7 +369,7 @@ func (b *objectBuilder) addTerraform(text string) error {
 	return nil
 }
 
-func (b *objectBuilder) addHCLBody(p valuePosition, body *hclsyntax.Body, text string) {
+func (b *configFileObjectBuilder) addHCLBody(p valuePosition, body *hclsyntax.Body, text string) {
 	inner, ok := b.tryAddObject(p)
 	if !ok {
 		return
@@ -384,7 +386,7 @@ func (b *objectBuilder) addHCLBody(p valuePosition, body *hclsyntax.Body, text s
 	}
 }
 
-func (b *objectBuilder) addHCLExpression(p valuePosition, e hclsyntax.Expression, text string) {
+func (b *configFileObjectBuilder) addHCLExpression(p valuePosition, e hclsyntax.Expression, text string) {
 	if p.depth++; b.anyParseLimitReached || p.depth > 4*maxObjectNesting {
 		b.anyParseLimitReached = true
 		return
@@ -427,7 +429,7 @@ func hclSourceText(r hcl.Range, text string) string {
 
 // addDockerfileStages adds each build stage of a Dockerfile as an object "stage", and the last stage
 // also as an object "final".
-func (b *objectBuilder) addDockerfileStages(text string) {
+func (b *configFileObjectBuilder) addDockerfileStages(text string) {
 	var stage *valuePosition
 	var last valuePosition
 	var continued strings.Builder

@@ -89,7 +89,7 @@ func TestTyping(t *testing.T) {
 // something unknown is refused by its name.
 func TestVectors(t *testing.T) {
 	t.Parallel()
-	read := func(files map[string]string) ([]RecordTestVector, error) {
+	read := func(files map[string]string) ([]ActionRecordTestVector, error) {
 		dir := t.TempDir()
 		for name, text := range files {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -105,11 +105,11 @@ func TestVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []RecordTestVector{
+	want := []ActionRecordTestVector{
 		{Name: "a", WantDecision: "BLOCK", WantActionError: action.InvalidJSON, WantVerdictError: "is_verdict", ExpectationReason: "because: it is", Raw: []byte{}},
 		{Name: "b", WantDecision: "BLOCK", WantActionError: action.InvalidJSON, WantVerdictError: action.InvalidJSON, ExpectationReason: "because: it is", Raw: []byte("{\r\n\n\xff")},
 	}
-	if !slices.EqualFunc(got, want, func(a, b RecordTestVector) bool {
+	if !slices.EqualFunc(got, want, func(a, b ActionRecordTestVector) bool {
 		return a.Name == b.Name && a.WantDecision == b.WantDecision && a.WantActionError == b.WantActionError && a.WantVerdictError == b.WantVerdictError && a.ExpectationReason == b.ExpectationReason && bytes.Equal(a.Raw, b.Raw)
 	}) {
 		t.Errorf("got %+v\nwant %+v", got, want)

@@ -10,9 +10,9 @@ import (
 	"github.com/shieldcli/shield/pkg/action"
 )
 
-// A RecordTestVector is one file of testdata/vectors: some lines "name: value" that say
+// An ActionRecordTestVector is one file of testdata/vectors: some lines "name: value" that say
 // what is expected and why, a blank line, and the record's bytes as they are.
-type RecordTestVector struct {
+type ActionRecordTestVector struct {
 	Name              string           // file name without its suffix
 	WantDecision      string           // the decision
 	WantActionError   action.ErrorCode // the error that a reader of actions returns
@@ -22,18 +22,18 @@ type RecordTestVector struct {
 }
 
 // ReadVectors reads the vectors of a folder in the order of their names.
-func ReadVectors(dir string) ([]RecordTestVector, error) {
+func ReadVectors(dir string) ([]ActionRecordTestVector, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.vec"))
 	if err != nil {
 		return nil, err
 	}
-	var vectors []RecordTestVector
+	var vectors []ActionRecordTestVector
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		v := RecordTestVector{Name: strings.TrimSuffix(filepath.Base(path), ".vec")}
+		v := ActionRecordTestVector{Name: strings.TrimSuffix(filepath.Base(path), ".vec")}
 		head, raw, found := bytes.Cut(text, []byte("\n\n"))
 		if !found {
 			return nil, fmt.Errorf("%s: the blank line after the header is missing", path)

@@ -16,12 +16,12 @@ import (
 )
 
 var (
-	originalCIVariableValue string
-	wasCIVariableSet        bool // the variable was set, possibly to the empty string
+	ciVariableValueToRestore string
+	wasCIVariableSet         bool // the variable was set, possibly to the empty string
 )
 
 func init() {
-	if originalCIVariableValue, wasCIVariableSet = os.LookupEnv("CI"); originalCIVariableValue == "" {
+	if ciVariableValueToRestore, wasCIVariableSet = os.LookupEnv("CI"); ciVariableValueToRestore == "" {
 		_ = os.Setenv("CI", "true")
 	}
 }
@@ -29,7 +29,7 @@ func init() {
 // RestoreCIEnvironmentVariable restores the environment, once all packages are initialized.
 func RestoreCIEnvironmentVariable() {
 	if wasCIVariableSet {
-		_ = os.Setenv("CI", originalCIVariableValue)
+		_ = os.Setenv("CI", ciVariableValueToRestore)
 	} else {
 		_ = os.Unsetenv("CI")
 	}

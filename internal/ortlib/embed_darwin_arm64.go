@@ -9,4 +9,4 @@ import _ "embed"
 //go:embed lib/darwin_arm64.zst
 var compressedLibrary string
 
-var embeddedLibrary = &library{name: "libonnxruntime.dylib", size: 35361880, sha256: "9626bbdd201fbed7e3addcbd9fc7e97ec4954c03afcf40a9883af50498bffb06", hasAbsoluteOperands: false, compressedData: compressedLibrary}
+var embeddedLibrary = &library{name: "libonnxruntime.dylib", size: 35361880, sha256: "9626bbdd201fbed7e3addcbd9fc7e97ec4954c03afcf40a9883af50498bffb06", hasAbsoluteX86Operands: false, compressedData: compressedLibrary}

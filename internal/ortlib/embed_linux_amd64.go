@@ -9,4 +9,4 @@ import _ "embed"
 //go:embed lib/linux_amd64.zst
 var compressedLibrary string
 
-var embeddedLibrary = &library{name: "libonnxruntime.so", size: 35057880, sha256: "53ef1ac028dd1b05554b8da28d9159eb3876f99868193d2aaa6e67f0243c23d4", hasAbsoluteOperands: true, compressedData: compressedLibrary}
+var embeddedLibrary = &library{name: "libonnxruntime.so", size: 35057880, sha256: "53ef1ac028dd1b05554b8da28d9159eb3876f99868193d2aaa6e67f0243c23d4", hasAbsoluteX86Operands: true, compressedData: compressedLibrary}

@@ -9,4 +9,4 @@ import _ "embed"
 //go:embed lib/linux_arm64.zst
 var compressedLibrary string
 
-var embeddedLibrary = &library{name: "libonnxruntime.so", size: 18559840, sha256: "7954e8bdedb497f830c6a679e818d98399b7f4d81ade1126c3e0be74d28111ab", hasAbsoluteOperands: false, compressedData: compressedLibrary}
+var embeddedLibrary = &library{name: "libonnxruntime.so", size: 18559840, sha256: "7954e8bdedb497f830c6a679e818d98399b7f4d81ade1126c3e0be74d28111ab", hasAbsoluteX86Operands: false, compressedData: compressedLibrary}

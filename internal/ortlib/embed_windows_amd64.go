@@ -9,4 +9,4 @@ import _ "embed"
 //go:embed lib/windows_amd64.zst
 var compressedLibrary string
 
-var embeddedLibrary = &library{name: "onnxruntime.dll", size: 14131232, sha256: "8a1aad8d59d02a5337d4e3f5bbd1158c3f7bf84fe3b3f0052f957dd3e75a91cb", hasAbsoluteOperands: true, compressedData: compressedLibrary}
+var embeddedLibrary = &library{name: "onnxruntime.dll", size: 14131232, sha256: "8a1aad8d59d02a5337d4e3f5bbd1158c3f7bf84fe3b3f0052f957dd3e75a91cb", hasAbsoluteX86Operands: true, compressedData: compressedLibrary}

@@ -25,11 +25,11 @@ var ErrNoLibrary = errors.New("this build contains no ONNX Runtime; name the lib
 
 // A library is one system's ONNX Runtime, compressed by zstd.
 type library struct {
-	name                string // file name of the library
-	size                int64  // unpacked, in bytes
-	sha256              string // SHA-256 of the unpacked file, in hex
-	hasAbsoluteOperands bool   // x86.ToAbsoluteOperands rewrote the library before it was compressed; unpacking undoes this
-	compressedData      string
+	name                   string // file name of the library
+	size                   int64  // unpacked, in bytes
+	sha256                 string // SHA-256 of the unpacked file, in hex
+	hasAbsoluteX86Operands bool   // x86.ToAbsoluteOperands rewrote the library before it was compressed; unpacking undoes this
+	compressedData         string
 }
 
 // Available reports whether this build carries a library.
@@ -51,16 +51,16 @@ func Extract(dir string) (string, error) {
 func (l *library) file() *unpacked.File {
 	return &unpacked.File{Name: l.name, UnpackedBytes: l.size, UnpackedSHA256: l.sha256, Unpack: func() ([]byte, error) {
 		data, err := unpacked.Decompress(l.compressedData, l.size)
-		if l.hasAbsoluteOperands {
+		if l.hasAbsoluteX86Operands {
 			x86.ToRelativeOperands(data)
 		}
 		return data, err
 	}}
 }
 
-// CheckLibraryNotWritableByOthers returns an error for a library file that another user could change or replace, since it is
+// CheckLibraryPermissions returns an error for a library file that another user could change or replace, since it is
 // executed in this process.
-func CheckLibraryNotWritableByOthers(path string) error {
+func CheckLibraryPermissions(path string) error {
 	if !filepath.IsAbs(path) {
 		return fmt.Errorf("onnxruntime: %s is not an absolute path; write it in full", path)
 	}

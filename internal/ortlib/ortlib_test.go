@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 	for path, want := range map[string]string{
 		file: "", own: "", replaceable: "gives other users access", link: "gives other users access", shared: "gives other users access", dir: "not a file", "lib.so": "not an absolute path", dir + "/none": "does not exist",
 	} {
-		if err := CheckLibraryNotWritableByOthers(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := CheckLibraryPermissions(path); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestCarried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckLibraryNotWritableByOthers(path); err != nil {
+	if err := CheckLibraryPermissions(path); err != nil {
 		t.Error(err)
 	}
 }

@@ -25,7 +25,7 @@ const (
 	maxTotalTextBytes             = 4 << 20  // bytes of all returned texts
 	maxMemberNameBytes            = 4096
 	maxZipDirectoryBytes          = 12 << 20 // bytes of the directory of a zip archive
-	bytesChargedPerBzip2Byte      = 6        // how many bytes of MaxDecompressedBytesPerAction a decompressed byte of bzip2 uses up, since bzip2 is slow
+	budgetBytesPerBzip2Byte       = 6        // how many bytes of MaxDecompressedBytesPerAction a decompressed byte of bzip2 uses up, since bzip2 is slow
 )
 
 // Errors of [Members].
@@ -45,8 +45,8 @@ type Member struct {
 	TextComplete bool   // Text is the whole file; false if Text was not requested, or the file is too large
 }
 
-// An ArchiveQuery selects what is read from an archive.
-type ArchiveQuery struct {
+// A ReadOptions selects what is read from an archive.
+type ReadOptions struct {
 	WantsText                func(name string) bool // reports for which members the text is returned; nil for none
 	DecompressedByteCounter  *int64                 // counts the decompressed bytes of all archives of an action; nil counts those of this archive
 	ProgramReadsOnlyZip      bool                   // the reading program supports only zip, and accepts an archive anywhere in the file
@@ -56,11 +56,11 @@ type ArchiveQuery struct {
 // Members returns the members of an archive of size bytes. The error is [ErrFormat] (also if damaged
 // before the first member), [ErrUnsupportedFormat], [ErrArchiveTooLarge], or that of later damage; members found before are
 // returned too.
-func Members(r io.ReaderAt, size int64, q ArchiveQuery) ([]Member, error) {
+func Members(r io.ReaderAt, size int64, q ReadOptions) ([]Member, error) {
 	if q.DecompressedByteCounter == nil {
 		q.DecompressedByteCounter = new(int64)
 	}
-	l := &memberList{ArchiveQuery: q}
+	l := &memberList{ReadOptions: q}
 	if size == 0 {
 		return nil, nil
 	}
@@ -81,7 +81,7 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 		return err
 	}
 	head = head[:n]
-	if !l.ProgramReadsOnlyZip && (bytes.HasPrefix(head, []byte("PK")) || bytes.HasPrefix(head, []byte("7z"))) && hasTarHeaderAfterNonTarData(r, size) {
+	if !l.ProgramReadsOnlyZip && (bytes.HasPrefix(head, []byte("PK")) || bytes.HasPrefix(head, []byte("7z"))) && hasEmbeddedTarHeader(r, size) {
 		return ErrFormat
 	}
 	if l.ProgramReadsOnlyZip || bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
@@ -101,7 +101,7 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 		}
 		return l.readTar(&byteLimitedReader{z, l, 1})
 	case bytes.HasPrefix(head, []byte("BZh")):
-		return l.readTar(&byteLimitedReader{bzip2.NewReader(bufio.NewReader(file)), l, bytesChargedPerBzip2Byte})
+		return l.readTar(&byteLimitedReader{bzip2.NewReader(bufio.NewReader(file)), l, budgetBytesPerBzip2Byte})
 	case bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(32<<20), zstd.WithDecoderMaxWindow(32<<20))
 		if err != nil {
@@ -118,9 +118,9 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 	return ErrFormat
 }
 
-// hasTarHeaderAfterNonTarData reports whether a tar member starts after the beginning of a file that is no tar archive:
+// hasEmbeddedTarHeader reports whether a tar member starts after the beginning of a file that is no tar archive:
 // GNU tar skips such a beginning.
-func hasTarHeaderAfterNonTarData(r io.ReaderAt, size int64) bool {
+func hasEmbeddedTarHeader(r io.ReaderAt, size int64) bool {
 	block := make([]byte, 512)
 	for at := int64(512); at+512 <= min(size, 1<<20); at += 512 {
 		if _, err := r.ReadAt(block, at); err != nil {
@@ -141,7 +141,7 @@ func isOldTarHeader(head []byte) bool {
 
 // A memberList collects the members of an archive while the archive is read.
 type memberList struct {
-	ArchiveQuery
+	ReadOptions
 	members           []Member
 	returnedTextBytes int64 // number of bytes of the member texts returned so far
 }

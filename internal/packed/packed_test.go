@@ -54,7 +54,7 @@ func gzipOf(t *testing.T, data []byte) []byte {
 }
 
 func members(data []byte) ([]Member, error) {
-	return Members(bytes.NewReader(data), int64(len(data)), ArchiveQuery{WantsText: func(name string) bool { return strings.HasSuffix(name, ".envrc") }})
+	return Members(bytes.NewReader(data), int64(len(data)), ReadOptions{WantsText: func(name string) bool { return strings.HasSuffix(name, ".envrc") }})
 }
 
 func TestMembers(t *testing.T) {
@@ -138,7 +138,7 @@ func TestBudget(t *testing.T) {
 	data := tarOf(t, part{name: "a", text: strings.Repeat("\x00", MaxDecompressedBytesPerAction*2/3)}, part{name: "b"})
 	used := int64(0)
 	ask := func(data []byte) error {
-		_, err := Members(bytes.NewReader(data), int64(len(data)), ArchiveQuery{DecompressedByteCounter: &used})
+		_, err := Members(bytes.NewReader(data), int64(len(data)), ReadOptions{DecompressedByteCounter: &used})
 		return err
 	}
 	if err := ask(data); err != nil || used > 64<<10 {
@@ -159,7 +159,7 @@ func TestBeyond(t *testing.T) {
 	two := append(tarOf(t, part{name: "a"}), tarOf(t, part{name: "b"})...)
 	for _, data := range [][]byte{two, gzipOf(t, two)} {
 		for zeros, want := range map[bool]int{false: 1, true: 2} {
-			if got, err := Members(bytes.NewReader(data), int64(len(data)), ArchiveQuery{ProgramIgnoresZeroBlocks: zeros}); err != nil || len(got) != want {
+			if got, err := Members(bytes.NewReader(data), int64(len(data)), ReadOptions{ProgramIgnoresZeroBlocks: zeros}); err != nil || len(got) != want {
 				t.Errorf("zeros %t: %v, %v", zeros, got, err)
 			}
 		}
@@ -177,7 +177,7 @@ func TestBeyond(t *testing.T) {
 		t.Errorf("behind a program: %v, %v", got, err)
 	}
 	both := append(tarOf(t, part{name: "c"}), b.Bytes()...)
-	if got, err := Members(bytes.NewReader(both), int64(len(both)), ArchiveQuery{ProgramReadsOnlyZip: true}); err != nil || len(got) != 1 || got[0].Name != "a" {
+	if got, err := Members(bytes.NewReader(both), int64(len(both)), ReadOptions{ProgramReadsOnlyZip: true}); err != nil || len(got) != 1 || got[0].Name != "a" {
 		t.Errorf("behind a tar archive: %v, %v", got, err)
 	}
 }

@@ -21,10 +21,10 @@ const (
 
 // A File is what a patch does to one file.
 type File struct {
-	Op      Op
-	Path    string // as the patch names it, without the a/ or b/ of git
-	Added   string // the lines that it adds
-	Removed string // removed lines that the patch does not also add in any file; "" if the file is deleted
+	Op           Op
+	Path         string // as the patch names it, without the a/ or b/ of git
+	AddedLines   string // the lines that it adds
+	RemovedLines string // removed lines that the patch does not also add in any file; "" if the file is deleted
 
 	patchSectionLines []string // all lines of the file's section in the patch
 }
@@ -129,9 +129,9 @@ var fileNameLinePrefixes = [...]struct {
 	{"diff --git ", Write}, // the only line that names the file if a diff is binary or only changes file permissions
 }
 
-// leadingApplyPatchPrefixCount is how many of the first entries of fileNameLinePrefixes belong to the apply_patch
+// applyPatchPrefixCount is how many of the first entries of fileNameLinePrefixes belong to the apply_patch
 // format.
-const leadingApplyPatchPrefixCount = 4
+const applyPatchPrefixCount = 4
 
 // parseFileNameLine reads a line that names a file; name is "" if it says that there is none.
 func parseFileNameLine(line string) (op Op, name string, ok bool) {
@@ -140,7 +140,7 @@ func parseFileNameLine(line string) (op Op, name string, ok bool) {
 	}
 	for i, h := range fileNameLinePrefixes {
 		if name, is := strings.CutPrefix(line, h.text); is {
-			if name = strings.TrimSpace(name); i < leadingApplyPatchPrefixCount {
+			if name = strings.TrimSpace(name); i < applyPatchPrefixCount {
 				return h.op, name, true
 			}
 			if h.text == "diff --git " {
@@ -206,7 +206,7 @@ func splitFiles(patch string, head func(line string) (Op, string, bool)) []File 
 				gone.WriteString(line[1:])
 			}
 		}
-		out[i].Added, out[i].Removed = come.String(), gone.String()
+		out[i].AddedLines, out[i].RemovedLines = come.String(), gone.String()
 	}
 	return out
 }

@@ -39,7 +39,7 @@ func TestApply(t *testing.T) {
 // What comes before the first file is applied to none: a line there is no line that a file gets.
 func TestFiles(t *testing.T) {
 	files := FindPatchedFiles("+check\n--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n a\n-check\n-b\n+++ /dev/null\n+b\n")
-	if f := files[len(files)-1]; f.Path != "x" || f.Removed != "check\n" || f.Added != "b\n" {
+	if f := files[len(files)-1]; f.Path != "x" || f.RemovedLines != "check\n" || f.AddedLines != "b\n" {
 		t.Errorf("%+v", files)
 	}
 }

@@ -23,11 +23,11 @@ type ServiceConnection struct {
 
 // Dial connects to the service whose socket and key are in a folder. It does not block.
 func Dial(folder string) (*ServiceConnection, error) {
-	fd, err := connect(filepath.Join(folder, SocketName))
+	fd, err := connect(filepath.Join(folder, SocketFileName))
 	if err != nil {
 		return nil, err
 	}
-	l := &ServiceConnection{socketFile: os.NewFile(uintptr(fd), SocketName)}
+	l := &ServiceConnection{socketFile: os.NewFile(uintptr(fd), SocketFileName)}
 	uid, err := UIDBySocketFD(fd)
 	if err == nil && uid != os.Geteuid() {
 		err = errors.New("another user runs the service at this socket; remove the socket, and restart the service")
@@ -88,7 +88,7 @@ func readSealKey(folder string) (key [KeySize]byte, err error) {
 	if err := syscall.Stat(folder, &dir); err != nil {
 		return key, err
 	}
-	f, err := os.OpenFile(filepath.Join(folder, KeyName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(filepath.Join(folder, SealKeyFileName), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return key, err
 	}

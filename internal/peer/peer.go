@@ -25,8 +25,8 @@ const KeySize = 32
 
 // Names of files in the folder of the service.
 const (
-	SocketName = "socket"
-	KeyName    = "seal.key"
+	SocketFileName  = "socket"
+	SealKeyFileName = "seal.key"
 )
 
 // Limits of messages, in bytes, and of the lists in a question.

@@ -26,10 +26,10 @@ type RegexpFinder struct {
 	fullRegexp     func() *regexp.Regexp
 }
 
-// maxAttemptBytesBeyondTwiceText is how many bytes may be read at positions where a match can begin, in addition
+// minMatchAttemptBudgetBytes is how many bytes may be read at positions where a match can begin, in addition
 // to twice the length of the text. Beyond that, the expression is run once on the whole text
 // instead.
-const maxAttemptBytesBeyondTwiceText = 16 << 10
+const minMatchAttemptBudgetBytes = 16 << 10
 
 // NewRegexpFinder returns the Finder of an expression, which must be valid.
 func NewRegexpFinder(expr string) *RegexpFinder {
@@ -166,7 +166,7 @@ func (f *RegexpFinder) Match(text string) (found bool, bytesRead int) {
 	}
 	// Each attempt to match may read the rest of the text. If all attempts together read more bytes
 	// than this limit, one scan of the whole text is faster.
-	most := 2*len(text) + maxAttemptBytesBeyondTwiceText
+	most := 2*len(text) + minMatchAttemptBudgetBytes
 	for i := f.nextPossibleMatchStart(text, 0); i >= 0; i = f.nextPossibleMatchStart(text, i+1) {
 		r := byteCountingRuneReader{text: text[i:]}
 		hit := f.anchoredRegexp().MatchReader(&r)
@@ -188,7 +188,7 @@ func (f *RegexpFinder) FindAll(text string) [][]int {
 		return f.fullRegexp().FindAllStringSubmatchIndex(text, -1)
 	}
 	var found [][]int
-	left := 2*len(text) + maxAttemptBytesBeyondTwiceText
+	left := 2*len(text) + minMatchAttemptBudgetBytes
 	for i := f.nextPossibleMatchStart(text, 0); i >= 0; {
 		window := text[i:min(len(text), i+f.maxMatchBytes+utf8.UTFMax)] // includes the character after the longest possible match, which \b and $ need
 		if left -= len(window); left < 0 {
@@ -266,7 +266,7 @@ func (r *byteCountingRuneReader) ReadRune() (c rune, size int, err error) {
 // nextPossibleMatchStart returns the next place from an index on where a match may begin, or -1.
 func (f *RegexpFinder) nextPossibleMatchStart(text string, from int) int {
 	if f.matchesBeginAtLineStart {
-		return f.nextLineStartWithMatchPrefix(text, from)
+		return f.nextPossibleMatchLineStart(text, from)
 	}
 	for i := from; i < len(text); i++ {
 		if c := int(lower(text[i])); f.prefixIndex[c] != f.prefixIndex[c+1] && !(f.matchesBeginAtWordBoundary && i > 0 && isWordByte(text[i-1])) && f.startsWithMatchPrefix(text[i:]) {
@@ -276,11 +276,11 @@ func (f *RegexpFinder) nextPossibleMatchStart(text string, from int) int {
 	return -1
 }
 
-// nextLineStartWithMatchPrefix returns the index of the first line start at or after from at which a
+// nextPossibleMatchLineStart returns the index of the first line start at or after from at which a
 // match can begin, or -1. With known prefixes, the line must begin with one of them after optional
 // blanks. Blank lines are skipped: a match that begins with blank lines can also begin at the next
 // line that is not blank.
-func (f *RegexpFinder) nextLineStartWithMatchPrefix(text string, fromOffset int) int {
+func (f *RegexpFinder) nextPossibleMatchLineStart(text string, fromOffset int) int {
 	for ; ; fromOffset++ {
 		if fromOffset > 0 {
 			n := strings.IndexByte(text[fromOffset-1:], '\n')

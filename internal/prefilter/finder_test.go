@@ -68,7 +68,7 @@ func TestFinder(t *testing.T) {
 			if got, want := f.FindAll(text), re.FindAllStringSubmatchIndex(text, -1); !reflect.DeepEqual(got, want) {
 				t.Errorf("%q in %.60q: matches at %v, want %v", expr, text, got, want)
 			}
-			if most := 4*len(text) + maxAttemptBytesBeyondTwiceText + 1; read > most {
+			if most := 4*len(text) + minMatchAttemptBudgetBytes + 1; read > most {
 				t.Errorf("%q in %.60q: %d bytes read, of at most %d", expr, text, read, most)
 			}
 		}

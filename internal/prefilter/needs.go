@@ -59,19 +59,19 @@ func inClass(r rune, class uint8) bool { return r >= 0x80 || byteClasses[r]&clas
 // at its end, and of its longest run.
 type minByteClassRunLengths struct {
 	runAtStart, runAtEnd, longest int
-	isOneRun                      bool // every match consists only of bytes of the class for which the lengths were computed
+	isWholeMatchOneRun            bool // every match consists only of bytes of the class for which the lengths were computed
 }
 
-func newSingleRun(n int) minByteClassRunLengths { return minByteClassRunLengths{n, n, n, true} }
+func newWholeMatchRun(n int) minByteClassRunLengths { return minByteClassRunLengths{n, n, n, true} }
 
 // concat returns the run lengths for an expression that consists of the expression of a followed by
 // that of b.
 func (a minByteClassRunLengths) concat(b minByteClassRunLengths) minByteClassRunLengths {
-	out := minByteClassRunLengths{a.runAtStart, b.runAtEnd, max(a.longest, b.longest, a.runAtEnd+b.runAtStart), a.isOneRun && b.isOneRun}
-	if a.isOneRun {
+	out := minByteClassRunLengths{a.runAtStart, b.runAtEnd, max(a.longest, b.longest, a.runAtEnd+b.runAtStart), a.isWholeMatchOneRun && b.isWholeMatchOneRun}
+	if a.isWholeMatchOneRun {
 		out.runAtStart = a.longest + b.runAtStart
 	}
-	if b.isOneRun {
+	if b.isWholeMatchOneRun {
 		out.runAtEnd = a.runAtEnd + b.longest
 	}
 	return out
@@ -81,13 +81,13 @@ func computeMinRuns(re *syntax.Regexp, class uint8) minByteClassRunLengths {
 	switch re.Op {
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText,
 		syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return newSingleRun(0)
+		return newWholeMatchRun(0)
 	case syntax.OpLiteral:
-		out := newSingleRun(0)
+		out := newWholeMatchRun(0)
 		for _, r := range re.Rune {
 			one := minByteClassRunLengths{}
 			if inClass(r, class) {
-				one = newSingleRun(1)
+				one = newWholeMatchRun(1)
 			}
 			out = out.concat(one)
 		}
@@ -100,7 +100,7 @@ func computeMinRuns(re *syntax.Regexp, class uint8) minByteClassRunLengths {
 				}
 			}
 		}
-		return newSingleRun(1)
+		return newWholeMatchRun(1)
 	case syntax.OpCapture:
 		return computeMinRuns(re.Sub[0], class)
 	case syntax.OpStar, syntax.OpQuest:
@@ -110,7 +110,7 @@ func computeMinRuns(re *syntax.Regexp, class uint8) minByteClassRunLengths {
 	case syntax.OpRepeat:
 		return repeatRuns(computeMinRuns(re.Sub[0], class), re.Min)
 	case syntax.OpConcat:
-		out := newSingleRun(0)
+		out := newWholeMatchRun(0)
 		for _, sub := range re.Sub {
 			out = out.concat(computeMinRuns(sub, class))
 		}
@@ -119,7 +119,7 @@ func computeMinRuns(re *syntax.Regexp, class uint8) minByteClassRunLengths {
 		out := computeMinRuns(re.Sub[0], class)
 		for _, sub := range re.Sub[1:] {
 			b := computeMinRuns(sub, class)
-			out = minByteClassRunLengths{min(out.runAtStart, b.runAtStart), min(out.runAtEnd, b.runAtEnd), min(out.longest, b.longest), out.isOneRun && b.isOneRun}
+			out = minByteClassRunLengths{min(out.runAtStart, b.runAtStart), min(out.runAtEnd, b.runAtEnd), min(out.longest, b.longest), out.isWholeMatchOneRun && b.isWholeMatchOneRun}
 		}
 		return out
 	}
@@ -130,7 +130,7 @@ func computeMinRuns(re *syntax.Regexp, class uint8) minByteClassRunLengths {
 // the minimum run lengths of a single repetition.
 func repeatRuns(once minByteClassRunLengths, n int) minByteClassRunLengths {
 	if n == 0 {
-		return minByteClassRunLengths{isOneRun: once.isOneRun}
+		return minByteClassRunLengths{isWholeMatchOneRun: once.isWholeMatchOneRun}
 	}
 	out := once
 	for range n - 1 {

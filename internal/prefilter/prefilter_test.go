@@ -77,12 +77,12 @@ func TestRequiredToo(t *testing.T) {
 		{`foo.*foo`, nil},
 		{`.*`, nil},
 	} {
-		got, err := SecondaryRequiredLiteralSets(tt.expr)
+		got, err := AdditionalRequiredLiteralSets(tt.expr)
 		if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
 			t.Errorf("RequiredToo(%q), %v (-want +got):\n%s", tt.expr, err, diff)
 		}
 	}
-	if _, err := SecondaryRequiredLiteralSets(`(`); err == nil {
+	if _, err := AdditionalRequiredLiteralSets(`(`); err == nil {
 		t.Error("RequiredToo of a broken expression gave no error")
 	}
 }
@@ -167,7 +167,7 @@ func FuzzRequired(f *testing.F) {
 		if lits == nil || !re.MatchString(text) {
 			return
 		}
-		also, err := SecondaryRequiredLiteralSets(expr)
+		also, err := AdditionalRequiredLiteralSets(expr)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,15 +37,15 @@ func RequiredLiteralAlternatives(expr string) ([]string, error) {
 	return dropLiteralsContainingOthers(best), nil
 }
 
-// Bounds of what [SecondaryRequiredLiteralSets] returns.
+// Bounds of what [AdditionalRequiredLiteralSets] returns.
 const (
-	maxSecondaryRequiredLiteralSets    = 2
-	maxLiteralsPerSecondaryRequiredSet = 16 // literals of a set
+	maxAdditionalRequiredLiteralSets = 2
+	maxLiteralsPerAdditionalSet      = 16 // literals of a set
 )
 
-// SecondaryRequiredLiteralSets returns further sets of literals like that of [RequiredLiteralAlternatives]: a text that
+// AdditionalRequiredLiteralSets returns further sets of literals like that of [RequiredLiteralAlternatives]: a text that
 // expr matches contains a literal of each, too.
-func SecondaryRequiredLiteralSets(expr string) ([][]string, error) {
+func AdditionalRequiredLiteralSets(expr string) ([][]string, error) {
 	first, err := RequiredLiteralAlternatives(expr)
 	if first == nil || err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func SecondaryRequiredLiteralSets(expr string) ([][]string, error) {
 	}
 	var out [][]string
 	for _, set := range findRegexpLiterals(re.Simplify()).requiredAlternativeSets {
-		if set = dropLiteralsContainingOthers(set); shortestLength(set) >= MinLiteralBytes && len(set) <= maxLiteralsPerSecondaryRequiredSet && !slices.Equal(set, first) {
+		if set = dropLiteralsContainingOthers(set); shortestLength(set) >= MinLiteralBytes && len(set) <= maxLiteralsPerAdditionalSet && !slices.Equal(set, first) {
 			out = append(out, set)
 		}
 	}
@@ -64,7 +64,7 @@ func SecondaryRequiredLiteralSets(expr string) ([][]string, error) {
 		return cmp.Or(cmp.Compare(shortestLength(b), shortestLength(a)), cmp.Compare(len(a), len(b)), slices.Compare(a, b))
 	})
 	out = slices.CompactFunc(out, slices.Equal)
-	return out[:min(len(out), maxSecondaryRequiredLiteralSets)], nil
+	return out[:min(len(out), maxAdditionalRequiredLiteralSets)], nil
 }
 
 // A regexpLiterals says what is known of the texts that an expression matches.

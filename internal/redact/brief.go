@@ -10,10 +10,10 @@ import (
 )
 
 // maxScannedTextBytesForExcerpt is how many bytes of a long text are examined for a short excerpt; the last
-// discardedScanTailBytes of them are not used, since a secret truncated there would not be recognised.
+// truncatedSecretMarginBytes of them are not used, since a secret truncated there would not be recognised.
 const (
 	maxScannedTextBytesForExcerpt = 64 << 10
-	discardedScanTailBytes        = 8 << 10
+	truncatedSecretMarginBytes    = 8 << 10
 )
 
 // RedactAndTruncate returns s redacted. If the result is longer than maxBytes bytes, it returns its
@@ -75,7 +75,7 @@ func (r *Redactor) redactNamedValueAndTruncate(valueName, s string, maxBytes int
 		return r.RedactNamedValue(valueName, TruncateBytes(s, maxScannedTextBytesForExcerpt))
 	}
 	s = r.RedactText(TruncateBytes(s, maxScannedTextBytesForExcerpt))
-	return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, min(maxBytes, max(len(s)-discardedScanTailBytes, 0))), whole)
+	return fmt.Sprintf("%s… (%d bytes)", TruncateBytes(s, min(maxBytes, max(len(s)-truncatedSecretMarginBytes, 0))), whole)
 }
 
 // TruncateBytes returns at most the first maxBytes bytes of s, without splitting a character.

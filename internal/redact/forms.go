@@ -18,7 +18,7 @@ func (r *Redactor) findSecrets(s string, layers int) []secretSpan {
 	spans = r.findEscapedSecrets(s, decodedEscapes, layers, spans)
 	// Before unescaping: a secret with "%3B" in it, in JSON, is complete only in the original text.
 	if strings.IndexByte(s, '%') >= 0 {
-		spans = r.findEscapedSecrets(s, decodedEscapes&^decode.Percents, layers, spans)
+		spans = r.findEscapedSecrets(s, decodedEscapes&^decode.PercentEscapes, layers, spans)
 	}
 	if layers > 0 {
 		spans = r.findEncodedSecrets(s, layers, spans)
@@ -32,10 +32,10 @@ func (r *Redactor) findSecrets(s string, layers int) []secretSpan {
 }
 
 // decodedEscapes are the kinds of escapes that are decoded to find secrets.
-const decodedEscapes = decode.Percents | decode.Backslashes | decode.HTMLReferences | decode.BackslashQuotedCharacters | decode.StringConcatenations | decode.ZeroWidthCharacters
+const decodedEscapes = decode.PercentEscapes | decode.NumericBackslashEscapes | decode.HTMLReferenceEscapes | decode.BackslashQuoteEscapes | decode.StringConcatenationEscapes | decode.ZeroWidthEscapes
 
 // findEscapedSecrets returns the secrets in s after decoding some escapes.
-func (r *Redactor) findEscapedSecrets(s string, kinds decode.Escapes, layers int, spans []secretSpan) []secretSpan {
+func (r *Redactor) findEscapedSecrets(s string, kinds decode.EscapeKinds, layers int, spans []secretSpan) []secretSpan {
 	text, changed := decode.Unescape(s, kinds, nil)
 	if !changed {
 		return spans

@@ -21,10 +21,10 @@ type programArg struct {
 }
 
 // loginCommandsByProgram finds the entries of a program by its name.
-var loginCommandsByProgram = sync.OnceValue(func() map[string][]*knowledge.Login {
-	byName := make(map[string][]*knowledge.Login, 2*len(knowledge.Logins))
-	for i := range knowledge.Logins {
-		l := &knowledge.Logins[i]
+var loginCommandsByProgram = sync.OnceValue(func() map[string][]*knowledge.ProgramSecretInput {
+	byName := make(map[string][]*knowledge.ProgramSecretInput, 2*len(knowledge.ProgramSecretInputs))
+	for i := range knowledge.ProgramSecretInputs {
+		l := &knowledge.ProgramSecretInputs[i]
 		for _, p := range l.Programs {
 			byName[p] = append(byName[p], l)
 		}
@@ -58,7 +58,7 @@ var programNameFirstBytePairs = sync.OnceValue(func() *wordFirstTwoBytesSet {
 // A nameLetterBitsets holds the second letters and the last letters of words, each as a bit set.
 type nameLetterBitsets struct{ secondLetters, lastLetters uint32 }
 
-// programNameLettersByLength holds the second and last letters of the program names in knowledge.Logins, with
+// programNameLettersByLength holds the second and last letters of the program names in knowledge.ProgramSecretInputs, with
 // and without ".exe". The index is the length of the name in bytes.
 var programNameLettersByLength = sync.OnceValue(func() *[maxProgramNameBytes + 2]nameLetterBitsets {
 	set := new([maxProgramNameBytes + 2]nameLetterBitsets)
@@ -192,7 +192,7 @@ func unquoteArg(s string, i, end int) programArg {
 }
 
 // findArgSecrets returns the secrets in the arguments of a program.
-func findArgSecrets(s string, l *knowledge.Login, args []programArg, spans []secretSpan) []secretSpan {
+func findArgSecrets(s string, l *knowledge.ProgramSecretInput, args []programArg, spans []secretSpan) []secretSpan {
 	first := argCountThroughSubcommand(args, l.SubcommandWords)
 	if first < 0 || l.RequiredOption != "" && !hasOption(args, l.RequiredOption) {
 		return spans

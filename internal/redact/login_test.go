@@ -76,8 +76,8 @@ func TestLoginsKeep(t *testing.T) {
 // Every entry of the table is reached through each of its options.
 func TestLoginsTable(t *testing.T) {
 	const secret = "S3cr3t9Pw"
-	for i := range knowledge.Logins {
-		l := &knowledge.Logins[i]
+	for i := range knowledge.ProgramSecretInputs {
+		l := &knowledge.ProgramSecretInputs[i]
 		head := l.Programs[len(l.Programs)-1]
 		if l.RequiredOption != "" {
 			head += " " + l.RequiredOption

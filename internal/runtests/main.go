@@ -37,7 +37,7 @@ func main() {
 	}
 	r := &testRun{out: os.Stdout, packages: map[string]*testedPackage{}}
 	err := r.runGoTest(args)
-	if err != nil && r.rerunFailedTestsAndCheckPassed(*again, args) {
+	if err != nil && r.retryFailedTests(*again, args) {
 		err = nil
 	}
 	if r.printSummary(*allow != "", allowed) || err != nil {
@@ -251,9 +251,9 @@ func (p *testedPackage) endedNormally() bool {
 	return b != nil && (bytes.HasPrefix(b.Bytes(), []byte("FAIL\n")) || bytes.Contains(b.Bytes(), []byte("\nFAIL\n")))
 }
 
-// rerunFailedTestsAndCheckPassed runs the failed tests again, one package after the other, unless there are
+// retryFailedTests runs the failed tests again, one package after the other, unless there are
 // more than maxRetriedTests. It reports whether all of them passed.
-func (r *testRun) rerunFailedTestsAndCheckPassed(maxRetriedTests int, args []string) bool {
+func (r *testRun) retryFailedTests(maxRetriedTests int, args []string) bool {
 	tests := map[string][]string{} // by package
 	n := 0
 	for _, f := range r.failed {

@@ -123,7 +123,7 @@ func TestC(t *testing.T) { t.Run("part", func(t *testing.T) {}); if _, err := os
 		if err := r.runGoTest(args); err == nil {
 			t.Fatalf("%s: the first run passed:\n%s", c.name, out.String())
 		}
-		if got := r.rerunFailedTestsAndCheckPassed(c.most, args); got != c.passes {
+		if got := r.retryFailedTests(c.most, args); got != c.passes {
 			t.Errorf("%s: %v, want %v\n%s", c.name, got, c.passes, out.String())
 		}
 		if bad := r.printSummary(false, nil); bad == c.passes {

@@ -11,9 +11,9 @@ import (
 
 // Limits of a search. Lengths are in bytes of the normalized text that the rules read.
 const (
-	maxBytesBetweenMainAndNearbyLiteral = 260 // largest distance between a literal and another one that must be near it
-	contextBytesBeforeLiteral           = 120 // bytes read before a literal, for a rule whose matches need not begin with the literal
-	contextBytesAfterLiteral            = 400 // bytes read after a literal
+	maxNearbyLiteralDistanceBytes = 260 // largest distance between a literal and another one that must be near it
+	contextBytesBeforeLiteral     = 120 // bytes read before a literal, for a rule whose matches need not begin with the literal
+	contextBytesAfterLiteral      = 400 // bytes read after a literal
 
 	minScanBudgetBytesPerText   = 256 << 10 // bytes that the rules may read in a text, in addition to a quarter of its length
 	bytesChargedPerMatchAttempt = 48        // bytes charged for trying a match that begins with a literal: most tries fail early
@@ -79,10 +79,10 @@ func newRuleSearcher(rules []Rule) *ruleSearcher {
 
 // ruleLiteralPositions are where literals of one rule were met.
 type ruleLiteralPositions struct {
-	latestSeenNearbyLiteralOffset        int   // offset of the last literal that the rule requires nearby; -1 for none
-	latestSeenMainLiteralOffset          int   // offset of the last text found from the rule's literals (not its nearbyLiterals); -1 for none
-	windowToMatchStart, windowToMatchEnd int   // part of the text that is still to be matched; windowToMatchEnd is 0 for none
-	mainLiteralOffsetsAwaitingNearby     []int // offsets of found literals at which a match is tried once one of the nearbyLiterals follows
+	latestSeenNearbyLiteralOffset                  int   // offset of the last literal that the rule requires nearby; -1 for none
+	latestSeenMainLiteralOffset                    int   // offset of the last text found from the rule's literals (not its nearbyLiterals); -1 for none
+	pendingMatchWindowStart, pendingMatchWindowEnd int   // part of the text that is still to be matched; pendingMatchWindowEnd is 0 for none
+	pendingMainLiteralOffsets                      []int // offsets of found literals at which a match is tried once one of the nearbyLiterals follows
 }
 
 // A textSearch is the state of the search of one text. Its memory is reused for the next text.
@@ -132,7 +132,7 @@ type textVariantSearch struct {
 // matchRulesNearLiterals runs the rules of a set on a form of the text.
 func (c *textSearch) matchRulesNearLiterals(ruleLiterals *prefilter.LiteralSet, text []byte, isTextHidden bool, variantName string, toOriginalTextOffset func(int) int) {
 	for i := range c.literalPositionsByRuleIndex {
-		c.literalPositionsByRuleIndex[i] = ruleLiteralPositions{latestSeenNearbyLiteralOffset: -1, latestSeenMainLiteralOffset: -1, mainLiteralOffsetsAwaitingNearby: c.literalPositionsByRuleIndex[i].mainLiteralOffsetsAwaitingNearby[:0]}
+		c.literalPositionsByRuleIndex[i] = ruleLiteralPositions{latestSeenNearbyLiteralOffset: -1, latestSeenMainLiteralOffset: -1, pendingMainLiteralOffsets: c.literalPositionsByRuleIndex[i].pendingMainLiteralOffsets[:0]}
 	}
 	r := textVariantSearch{c, text, isTextHidden, variantName, toOriginalTextOffset}
 	prefilter.EachLiteralMatch(ruleLiterals, text, func(id, at int) {
@@ -145,8 +145,8 @@ func (c *textSearch) matchRulesNearLiterals(ruleLiterals *prefilter.LiteralSet, 
 		}
 	})
 	for i := range c.literalPositionsByRuleIndex {
-		if p := &c.literalPositionsByRuleIndex[i]; p.windowToMatchEnd > 0 {
-			r.matchWindow(i, p.windowToMatchStart, p.windowToMatchEnd)
+		if p := &c.literalPositionsByRuleIndex[i]; p.pendingMatchWindowEnd > 0 {
+			r.matchWindow(i, p.pendingMatchWindowStart, p.pendingMatchWindowEnd)
 		}
 	}
 }
@@ -157,19 +157,19 @@ func (r *textVariantSearch) matchStartingAtLiteral(ruleIndex, literalOffset int,
 	switch {
 	case isNearbyLiteral:
 		p.latestSeenNearbyLiteralOffset = literalOffset
-		for _, w := range p.mainLiteralOffsetsAwaitingNearby {
-			if literalOffset-w <= maxBytesBetweenMainAndNearbyLiteral {
+		for _, w := range p.pendingMainLiteralOffsets {
+			if literalOffset-w <= maxNearbyLiteralDistanceBytes {
 				r.addHitIfMatchStartsAt(ruleIndex, w)
 			}
 		}
-		p.mainLiteralOffsetsAwaitingNearby = p.mainLiteralOffsetsAwaitingNearby[:0]
-	case len(r.searcher.rules[ruleIndex].nearbyLiterals) == 0 || p.latestSeenNearbyLiteralOffset >= 0 && literalOffset-p.latestSeenNearbyLiteralOffset <= maxBytesBetweenMainAndNearbyLiteral:
+		p.pendingMainLiteralOffsets = p.pendingMainLiteralOffsets[:0]
+	case len(r.searcher.rules[ruleIndex].nearbyLiterals) == 0 || p.latestSeenNearbyLiteralOffset >= 0 && literalOffset-p.latestSeenNearbyLiteralOffset <= maxNearbyLiteralDistanceBytes:
 		r.addHitIfMatchStartsAt(ruleIndex, literalOffset)
 	default:
-		if n := len(p.mainLiteralOffsetsAwaitingNearby); n > 0 && literalOffset-p.mainLiteralOffsetsAwaitingNearby[n-1] > maxBytesBetweenMainAndNearbyLiteral {
-			p.mainLiteralOffsetsAwaitingNearby = p.mainLiteralOffsetsAwaitingNearby[:0]
+		if n := len(p.pendingMainLiteralOffsets); n > 0 && literalOffset-p.pendingMainLiteralOffsets[n-1] > maxNearbyLiteralDistanceBytes {
+			p.pendingMainLiteralOffsets = p.pendingMainLiteralOffsets[:0]
 		}
-		p.mainLiteralOffsetsAwaitingNearby = append(p.mainLiteralOffsetsAwaitingNearby, literalOffset)
+		p.pendingMainLiteralOffsets = append(p.pendingMainLiteralOffsets, literalOffset)
 	}
 }
 
@@ -195,23 +195,23 @@ func (r *textVariantSearch) matchWindowAroundLiteral(ruleIndex, literalOffset in
 	} else {
 		p.latestSeenMainLiteralOffset = literalOffset
 	}
-	if p.latestSeenMainLiteralOffset < 0 || len(r.searcher.rules[ruleIndex].nearbyLiterals) > 0 && (other < 0 || literalOffset-other > maxBytesBetweenMainAndNearbyLiteral) {
+	if p.latestSeenMainLiteralOffset < 0 || len(r.searcher.rules[ruleIndex].nearbyLiterals) > 0 && (other < 0 || literalOffset-other > maxNearbyLiteralDistanceBytes) {
 		return
 	}
 	from, to := max(min(p.latestSeenMainLiteralOffset, literalOffset)-contextBytesBeforeLiteral, 0), min(p.latestSeenMainLiteralOffset+contextBytesAfterLiteral, len(r.text))
-	if p.windowToMatchEnd > 0 && from <= p.windowToMatchEnd {
-		p.windowToMatchEnd = max(p.windowToMatchEnd, to)
+	if p.pendingMatchWindowEnd > 0 && from <= p.pendingMatchWindowEnd {
+		p.pendingMatchWindowEnd = max(p.pendingMatchWindowEnd, to)
 		return
 	}
-	if p.windowToMatchEnd > 0 {
-		r.matchWindow(ruleIndex, p.windowToMatchStart, p.windowToMatchEnd)
+	if p.pendingMatchWindowEnd > 0 {
+		r.matchWindow(ruleIndex, p.pendingMatchWindowStart, p.pendingMatchWindowEnd)
 	}
-	p.windowToMatchStart, p.windowToMatchEnd = from, to
+	p.pendingMatchWindowStart, p.pendingMatchWindowEnd = from, to
 }
 
 // matchWindow adds the matches of a rule in a part of the text.
 func (r *textVariantSearch) matchWindow(rule, from, to int) {
-	for n := 0; n < maxWindowWordExtensionBytes && from > 0 && r.text[from] != ' '; n++ {
+	for n := 0; n < maxWordCompletionBytes && from > 0 && r.text[from] != ' '; n++ {
 		from--
 	}
 	to = r.wordEnd(to)
@@ -228,14 +228,14 @@ func (r *textVariantSearch) matchWindow(rule, from, to int) {
 	}
 }
 
-// maxWindowWordExtensionBytes is by how many bytes a window is extended so that it does not cut a word.
-const maxWindowWordExtensionBytes = 40
+// maxWordCompletionBytes is by how many bytes a window is extended so that it does not cut a word.
+const maxWordCompletionBytes = 40
 
 // wordEnd returns the end offset of the word that contains byte to of the text; the length of the text if to is
-// beyond the text. It goes at most maxWindowWordExtensionBytes bytes beyond to.
+// beyond the text. It goes at most maxWordCompletionBytes bytes beyond to.
 func (r *textVariantSearch) wordEnd(to int) int {
 	to = min(to, len(r.text))
-	for n := 0; n < maxWindowWordExtensionBytes && to < len(r.text) && r.text[to] != ' '; n++ {
+	for n := 0; n < maxWordCompletionBytes && to < len(r.text) && r.text[to] != ' '; n++ {
 		to++
 	}
 	return to

@@ -17,7 +17,7 @@ import (
 // agent.
 type Rule struct {
 	ID, Name                      string
-	InstructionOrExfiltrationKind string // [KindInstruction] or [KindExfiltration]; only for rules about text to an agent
+	InstructionOrExfiltrationKind string // [InjectionKindInstruction] or [InjectionKindExfiltration]; only for rules about text to an agent
 	Severity                      string // severity of rules for agents: high, medium or low
 	OnlyInHiddenText              bool   // matches only in text that people do not see; only for rules about text to an agent
 
@@ -31,8 +31,8 @@ type Rule struct {
 
 // Values of [Rule.InstructionOrExfiltrationKind]: what a text that addresses an agent tells the agent to do.
 const (
-	KindInstruction  = "instruction"  // tells the agent what to do
-	KindExfiltration = "exfiltration" // tells the agent to send data to another place
+	InjectionKindInstruction  = "instruction"  // tells the agent what to do
+	InjectionKindExfiltration = "exfiltration" // tells the agent to send data to another place
 )
 
 // JudgingModelPromptInjectionDetector returns the detector of phrases that address the model that
@@ -40,8 +40,8 @@ const (
 // never need it.
 var JudgingModelPromptInjectionDetector = sync.OnceValue(func() *PhraseDetector { return NewPhraseDetector(judgeRules()) })
 
-// JudgingModelTargetedPromptInjectionRules returns the rules of [JudgingModelPromptInjectionDetector].
-func JudgingModelTargetedPromptInjectionRules() []Rule { return judgeRules() }
+// JudgeTargetedPromptInjectionRules returns the rules of [JudgingModelPromptInjectionDetector].
+func JudgeTargetedPromptInjectionRules() []Rule { return judgeRules() }
 
 // A PhraseDetector reads the whole of a text. Goroutines may share it.
 type PhraseDetector struct {

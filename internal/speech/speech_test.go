@@ -48,7 +48,7 @@ func ruleFiles(tb testing.TB) []ruleFile {
 // and its passing examples through all rules.
 func TestSpeechExamples(t *testing.T) {
 	byID := map[string]*PhraseDetector{}
-	for _, r := range JudgingModelTargetedPromptInjectionRules() {
+	for _, r := range JudgeTargetedPromptInjectionRules() {
 		if byID[r.ID] != nil {
 			t.Errorf("%s: two rules", r.ID)
 		}
@@ -84,7 +84,7 @@ func TestSpeechExamples(t *testing.T) {
 
 // TestSpeechLiterals checks that every rule can be left out of a scan.
 func TestSpeechLiterals(t *testing.T) {
-	for _, r := range JudgingModelTargetedPromptInjectionRules() {
+	for _, r := range JudgeTargetedPromptInjectionRules() {
 		if len(r.literals) == 0 {
 			t.Errorf("%s has no literals: it would run on every text", r.ID)
 		}

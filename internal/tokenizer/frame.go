@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxSpecialTokensBeforeOrAfterText is how many ids may be before a text, and after it.
-const maxSpecialTokensBeforeOrAfterText = 16
+// maxSpecialTokensPerSide is how many ids may be before a text, and after it.
+const maxSpecialTokensPerSide = 16
 
 type postProcessorSection struct {
 	Type          string           `json:"type"`
@@ -104,8 +104,8 @@ func (f *postProcessorSection) parseTemplate() (prefix, suffix []int64, err erro
 		default:
 			return nil, nil, errors.New("the template for one text may name only special tokens and the text, once; export the tokenizer again")
 		}
-		if len(prefix) > maxSpecialTokensBeforeOrAfterText || len(suffix) > maxSpecialTokensBeforeOrAfterText {
-			return nil, nil, fmt.Errorf("more than %d special tokens", maxSpecialTokensBeforeOrAfterText)
+		if len(prefix) > maxSpecialTokensPerSide || len(suffix) > maxSpecialTokensPerSide {
+			return nil, nil, fmt.Errorf("more than %d special tokens", maxSpecialTokensPerSide)
 		}
 	}
 	if !seen {

@@ -11,14 +11,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A textPart is a part of a text that the model splits into tokens separately from the other parts.
-type textPart struct {
+// A preToken is a part of a text that the model splits into tokens separately from the other parts.
+type preToken struct {
 	text        string
 	atTextStart bool // the part begins at the start of the whole text
 }
 
 // A splitter appends the parts of a word, none of them empty, to dst.
-type splitter func(dst []textPart, w textPart) []textPart
+type splitter func(dst []preToken, w preToken) []preToken
 
 type splitterSection struct {
 	Type                        string           `json:"type"`
@@ -74,10 +74,10 @@ func parseSplitterAtDepth(raw jsontext.Value, depth int, steps *int) (splitter, 
 
 // chainSplitters applies one splitter after the other.
 func chainSplitters(splitters []splitter) splitter {
-	return func(dst []textPart, w textPart) []textPart {
+	return func(dst []preToken, w preToken) []preToken {
 		words := splitNothing(nil, w)
 		for _, s := range splitters {
-			var next []textPart
+			var next []preToken
 			for _, w := range words {
 				next = s(next, w)
 			}
@@ -88,7 +88,7 @@ func chainSplitters(splitters []splitter) splitter {
 }
 
 // splitNothing leaves a text as it is.
-func splitNothing(dst []textPart, w textPart) []textPart {
+func splitNothing(dst []preToken, w preToken) []preToken {
 	if w.text == "" {
 		return dst
 	}
@@ -96,17 +96,17 @@ func splitNothing(dst []textPart, w textPart) []textPart {
 }
 
 // splitAtSpaces divides at white space and drops it.
-func splitAtSpaces(dst []textPart, w textPart) []textPart { return splitTextAtSpaces(dst, w, false) }
+func splitAtSpaces(dst []preToken, w preToken) []preToken { return splitTextAtSpaces(dst, w, false) }
 
 // splitBert divides at white space, which it drops, and around each punctuation
 // mark.
-func splitBert(dst []textPart, w textPart) []textPart { return splitTextAtSpaces(dst, w, true) }
+func splitBert(dst []preToken, w preToken) []preToken { return splitTextAtSpaces(dst, w, true) }
 
-func splitTextAtSpaces(dst []textPart, w textPart, alsoAtPunctuation bool) []textPart {
+func splitTextAtSpaces(dst []preToken, w preToken, alsoAtPunctuation bool) []preToken {
 	start := 0
 	take := func(from, to int) {
 		if from < to {
-			dst = append(dst, textPart{w.text[from:to], w.atTextStart && from == 0})
+			dst = append(dst, preToken{w.text[from:to], w.atTextStart && from == 0})
 		}
 	}
 	for i, r := range w.text {
@@ -125,20 +125,20 @@ func splitTextAtSpaces(dst []textPart, w textPart, alsoAtPunctuation bool) []tex
 }
 
 // isolatePunctuationMarks divides around each punctuation mark.
-func isolatePunctuationMarks(dst []textPart, w textPart) []textPart {
+func isolatePunctuationMarks(dst []preToken, w preToken) []preToken {
 	start := 0
 	for i, r := range w.text {
 		if !isPunctuation(r) {
 			continue
 		}
 		if start < i {
-			dst = append(dst, textPart{w.text[start:i], w.atTextStart && start == 0})
+			dst = append(dst, preToken{w.text[start:i], w.atTextStart && start == 0})
 		}
 		start = i + utf8.RuneLen(r)
-		dst = append(dst, textPart{w.text[i:start], w.atTextStart && i == 0})
+		dst = append(dst, preToken{w.text[i:start], w.atTextStart && i == 0})
 	}
 	if start < len(w.text) {
-		dst = append(dst, textPart{w.text[start:], w.atTextStart && start == 0})
+		dst = append(dst, preToken{w.text[start:], w.atTextStart && start == 0})
 	}
 	return dst
 }
@@ -170,7 +170,7 @@ func newMetaspaceSplitter(f *splitterSection) (splitter, error) {
 		return nil, fmt.Errorf("the splitter Metaspace with prepend_scheme %.80q is not supported", scheme)
 	}
 	apart := f.MetaspaceSplitsBeforeSpaces == nil || *f.MetaspaceSplitsBeforeSpaces
-	return func(dst []textPart, w textPart) []textPart {
+	return func(dst []preToken, w preToken) []preToken {
 		text := strings.ReplaceAll(w.text, " ", mark)
 		if text != "" && !strings.HasPrefix(text, mark) && (scheme == "always" || scheme == "first" && w.atTextStart) {
 			text = mark + text
@@ -182,10 +182,10 @@ func newMetaspaceSplitter(f *splitterSection) (splitter, error) {
 				break
 			}
 			next += len(matchingPrefixOrEmpty(text, mark))
-			dst = append(dst, textPart{text[:next], first})
+			dst = append(dst, preToken{text[:next], first})
 			text, first = text[next:], false
 		}
-		return splitNothing(dst, textPart{text, first})
+		return splitNothing(dst, preToken{text, first})
 	}, nil
 }
 

@@ -37,7 +37,7 @@ func TestSplit(t *testing.T) {
 			continue
 		}
 		var got []string
-		for _, w := range s(nil, textPart{tt.in, true}) {
+		for _, w := range s(nil, preToken{tt.in, true}) {
 			got = append(got, w.text)
 		}
 		if diff := cmp.Diff(tt.want, strings.Join(got, "|")); diff != "" {

@@ -16,9 +16,9 @@ import (
 // word of n letters it makes up to n*(n+1)/2 lookups.
 const maxVocabLookupsPerText = 1 << 19
 
-// A sugarmeWordPiece divides words into the same tokens as [wordPiece], by the library
+// A libraryWordPiece divides words into the same tokens as [wordPiece], by the library
 // sugarme/tokenizer.
-type sugarmeWordPiece struct {
+type libraryWordPiece struct {
 	model           wordpiece.WordPiece
 	maxCharsPerWord int
 }
@@ -37,10 +37,10 @@ func (w *wordPiece) sugarmeModelIf64Bit() wordModel {
 	vocab[unknown] = int(w.unknownID)
 	m := wordpiece.NewWordPieceBuilder().Vocab(&vocab).UnkToken(unknown).
 		ContinuingSubwordPrefix(w.continuationPrefix).MaxInputCharsPerWord(w.maxCharsPerWord).Build()
-	return &sugarmeWordPiece{m, w.maxCharsPerWord}
+	return &libraryWordPiece{m, w.maxCharsPerWord}
 }
 
-func (s *sugarmeWordPiece) fitsLookupLimit(words []textPart) bool {
+func (s *libraryWordPiece) fitsVocabularyLookupLimit(words []preToken) bool {
 	left := maxVocabLookupsPerText
 	for _, w := range words {
 		if n := utf8.RuneCountInString(w.text); n <= s.maxCharsPerWord {
@@ -55,7 +55,7 @@ func (s *sugarmeWordPiece) fitsLookupLimit(words []textPart) bool {
 
 // appendTokens panics if the library sugarme/tokenizer returns an error. [Tokenizer.Encode] turns the panic into
 // an error.
-func (s *sugarmeWordPiece) appendTokens(dst []int64, word string) []int64 {
+func (s *libraryWordPiece) appendTokens(dst []int64, word string) []int64 {
 	tokens, err := s.model.Tokenize(word)
 	if err != nil {
 		panic(err)

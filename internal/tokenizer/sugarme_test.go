@@ -27,7 +27,7 @@ func openForeign(t testing.TB, name string) *Tokenizer {
 func TestForeignParity(t *testing.T) {
 	t.Parallel()
 	tok, own := openForeign(t, "bert"), openModel(t, "bert")
-	if _, ok := tok.model.(*sugarmeWordPiece); !ok {
+	if _, ok := tok.model.(*libraryWordPiece); !ok {
 		t.Fatalf("words are divided by %T", tok.model)
 	}
 	if _, ok := own.model.(*wordPiece); !ok {
@@ -94,7 +94,7 @@ func TestForeignBound(t *testing.T) {
 // A library that panics or fails makes an error, never ids.
 func TestForeignFailure(t *testing.T) {
 	t.Parallel()
-	for name, broken := range map[string]*sugarmeWordPiece{
+	for name, broken := range map[string]*libraryWordPiece{
 		"no unknown token": {wordpiece.NewWordPiece(), 100},
 		"no vocabulary":    {wordpiece.WordPiece{}, 100},
 	} {

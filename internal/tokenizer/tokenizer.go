@@ -82,7 +82,7 @@ type wordModel interface {
 
 // A vocabularyLookupLimitChecker reports whether it can divide words without exceeding its limit of vocabulary
 // lookups.
-type vocabularyLookupLimitChecker interface{ fitsLookupLimit(words []textPart) bool }
+type vocabularyLookupLimitChecker interface{ fitsVocabularyLookupLimit(words []preToken) bool }
 
 // OpenBuiltinTokenizer reads a tokenizer.json of at most 64 MiB. What it cannot follow exactly,
 // such as an unknown normalizer, is an error that names it.
@@ -153,8 +153,8 @@ func (t *Tokenizer) Encode(ctx context.Context, text string) (ids []int64, err e
 	if len(text) > MaxNormalizedTextBytes {
 		return nil, ErrTooLong
 	}
-	words := t.split(nil, textPart{text, true})
-	if b, ok := t.model.(vocabularyLookupLimitChecker); ok && !b.fitsLookupLimit(words) {
+	words := t.split(nil, preToken{text, true})
+	if b, ok := t.model.(vocabularyLookupLimitChecker); ok && !b.fitsVocabularyLookupLimit(words) {
 		return nil, ErrTooLong
 	}
 	ids = make([]int64, 0, len(text)/3+1)

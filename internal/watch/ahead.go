@@ -73,11 +73,11 @@ func isEscapedInID(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_-.:|", c)
 }
 
-var eventWatchFromPackageInit *EventWatch
+var hookEventWatchFromInit *EventWatch
 
-// EventWatchFromPackageInit returns the watch that this process started before the rest of shield was initialized; nil if
+// HookEventWatchFromInit returns the watch that this process started before the rest of shield was initialized; nil if
 // there is none.
-func EventWatchFromPackageInit() *EventWatch { return eventWatchFromPackageInit }
+func HookEventWatchFromInit() *EventWatch { return hookEventWatchFromInit }
 
 // isInstalledHookCommand reports whether a command line is one that hook install writes.
 func isInstalledHookCommand(args []string) bool {

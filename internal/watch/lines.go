@@ -25,23 +25,23 @@ func NewHookScriptProtocolWriter(w io.Writer) *HookScriptProtocolWriter {
 
 // Stdout returns a writer for the standard output of shield. The text is the answer to the host. It is kept
 // until [HookScriptProtocolWriter.WriteAnswerAndExitStatus] writes it.
-func (l *HookScriptProtocolWriter) Stdout() io.Writer { return writerFunc(l.writeOut) }
+func (l *HookScriptProtocolWriter) Stdout() io.Writer { return writerFunc(l.writeStdout) }
 
 // Stderr returns a writer for the standard error of shield. It passes each complete line on at once, with "!"
 // before it, and the script prints the line on its standard error.
-func (l *HookScriptProtocolWriter) Stderr() io.Writer { return writerFunc(l.writeErr) }
+func (l *HookScriptProtocolWriter) Stderr() io.Writer { return writerFunc(l.writeStderr) }
 
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func (l *HookScriptProtocolWriter) writeOut(p []byte) (int, error) {
+func (l *HookScriptProtocolWriter) writeStdout(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.bufferedHookAnswer.Write(p)
 }
 
-func (l *HookScriptProtocolWriter) writeErr(p []byte) (int, error) {
+func (l *HookScriptProtocolWriter) writeStderr(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.partialErrorLine = append(l.partialErrorLine, p...)

@@ -12,10 +12,10 @@ import (
 // process counts as stopped, the interval between the SIGCONT signals that are then sent to it, and
 // the maximum wait for its exit.
 const (
-	maxWaitBeforeSIGCONT     = 200 * time.Millisecond
-	sigcontInterval          = 20 * time.Millisecond
-	maxWaitForPipeReaderExit = time.Minute
-	maxWaitForHookShellExit  = 2 * time.Second // maximum wait for the exit of the hook's shell, which the host waits for; after the pipe's reader has exited
+	maxWaitBeforeSIGCONT  = 200 * time.Millisecond
+	sigcontInterval       = 20 * time.Millisecond
+	pipeReaderExitTimeout = time.Minute
+	hookShellExitTimeout  = 2 * time.Second // maximum wait for the exit of the hook's shell, which the host waits for; after the pipe's reader has exited
 )
 
 // WaitForPipeFDReaderThenPIDExit waits until the process that reads the pipe has exited. Then it
@@ -27,14 +27,14 @@ func WaitForPipeFDReaderThenPIDExit(pipeFD, shellPID int) {
 	if unix.Fstat(pipeFD, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {
 		return
 	}
-	for wait, waited := maxWaitBeforeSIGCONT, time.Duration(0); waited < maxWaitForPipeReaderExit; wait, waited = sigcontInterval, waited+wait {
+	for wait, waited := maxWaitBeforeSIGCONT, time.Duration(0); waited < pipeReaderExitTimeout; wait, waited = sigcontInterval, waited+wait {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pipeFD)}}, int(wait.Milliseconds()))
 		if n > 0 || err != nil && err != unix.EINTR {
 			break
 		}
 		_ = unix.Kill(0, unix.SIGCONT) // no error: this process is in the group
 	}
-	for waited := time.Duration(0); waited < maxWaitForHookShellExit && unix.Kill(shellPID, 0) == nil; waited += sigcontInterval {
+	for waited := time.Duration(0); waited < hookShellExitTimeout && unix.Kill(shellPID, 0) == nil; waited += sigcontInterval {
 		time.Sleep(sigcontInterval)
 		_ = unix.Kill(0, unix.SIGCONT)
 	}

@@ -4,7 +4,7 @@
 //
 // A host starts a hook for each action, and start time delays the agent. Hence this package imports
 // little of the standard library, and package peer: Go initializes packages in the order of their
-// paths after their imports, so this one is initialized before most of shield, and [EventWatchFromPackageInit] starts
+// paths after their imports, so this one is initialized before most of shield, and [HookEventWatchFromInit] starts
 // there.
 package watch
 
@@ -32,9 +32,9 @@ const (
 // How long after a hook's deadline each process waits for another: the judge for the verdict due at
 // the deadline, the watchdog for the judge, and the finished judge for the watchdog to exit.
 const (
-	JudgeGraceAfterHookDeadline        = time.Second
-	WatchdogGraceAfterHookDeadline     = 2 * time.Second
-	WatchdogKillDelayAfterHookDeadline = 4 * time.Second
+	JudgeGraceAfterHookDeadline    = time.Second
+	WatchdogGraceAfterHookDeadline = 2 * time.Second
+	WatchdogKillDelay              = 4 * time.Second
 )
 
 // Flags of the processes that judge an action. [JudgeFlagName] marks the judge process that a
@@ -69,19 +69,19 @@ func ParseInvokerPID(args []string) int {
 // the asking process's PID, and then the event; its standard input stays open while the watchdog
 // lives. It answers with one line.
 type Judge struct {
-	In   io.WriteCloser // closing it ends the judge
-	Out  io.Reader
-	Kill func()
+	Stdin  io.WriteCloser // closing it ends the judge
+	Stdout io.Reader
+	Kill   func()
 }
 
 // Ask sends an event to the judge and returns its answer line. invokerPID is the PID of the asking process: the
 // host or its shell.
 func (j *Judge) Ask(event []byte, invokerPID int) (line []byte, err error) {
 	question := []byte(`{"bytes":` + strconv.Itoa(len(event)) + `,"parent":` + strconv.Itoa(invokerPID) + "}\n")
-	if _, err := j.In.Write(append(question, event...)); err != nil {
+	if _, err := j.Stdin.Write(append(question, event...)); err != nil {
 		return nil, fmt.Errorf("hook: the second shield process ended before it read the call: %w; run 'shield doctor'", err)
 	}
-	if line, err = bufio.NewReader(io.LimitReader(j.Out, MaxAnswerBytes)).ReadBytes('\n'); err != nil {
+	if line, err = bufio.NewReader(io.LimitReader(j.Stdout, MaxAnswerBytes)).ReadBytes('\n'); err != nil {
 		return nil, errors.New("hook: the second shield process ended without an answer; run 'shield doctor'")
 	}
 	return line, nil
@@ -229,6 +229,6 @@ func (w *EventWatch) ReleaseOrKillJudge(hasJudgeAnswered bool) {
 
 func (w *EventWatch) closeJudgeInput() {
 	if judge := w.judge.Load(); judge != nil {
-		_ = judge.In.Close()
+		_ = judge.Stdin.Close()
 	}
 }

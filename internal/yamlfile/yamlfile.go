@@ -18,7 +18,7 @@ import (
 // kind of file in messages, as in "a policy". Errors are of type [*Error] or
 // [Errors].
 func Parse(data []byte, what string) (ast.Node, error) {
-	top, err := parseWithoutTabHint(data, what)
+	top, err := parseSingleDocument(data, what)
 	if err != nil || top == nil {
 		if tab := tabIndentationError(data, false); tab != nil {
 			return nil, tab
@@ -27,7 +27,7 @@ func Parse(data []byte, what string) (ast.Node, error) {
 	return top, err
 }
 
-func parseWithoutTabHint(data []byte, what string) (ast.Node, error) {
+func parseSingleDocument(data []byte, what string) (ast.Node, error) {
 	tks, err := tokenizeFile(data, what)
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (w *leafWalk) walkValue(path, name string, v any) bool {
 
 func (w *leafWalk) walkObject(prefix string, m map[string]any) bool {
 	for _, name := range sorted.Keys(m) {
-		path := prefix + brief.TruncateWithEllipsis(name, maxFieldNameBytesInLeafPath)
+		path := prefix + brief.TruncateWithEllipsis(name, maxPathFieldNameBytes)
 		if !isIdentifierLikeFieldName(name) && !w.addLeaf(PayloadLeaf{Path: path, NearestFieldName: name, Text: name, IsFieldName: true}) {
 			return false
 		}
@@ -70,15 +70,15 @@ func (w *leafWalk) walkObject(prefix string, m map[string]any) bool {
 	return true
 }
 
-// maxFieldNameBytesInLeafPath is the maximum length of a name in a path, in bytes. Longer names are
+// maxPathFieldNameBytes is the maximum length of a name in a path, in bytes. Longer names are
 // shortened: paths of sixty names of a megabyte would not fit into memory.
-const maxFieldNameBytesInLeafPath = 64
+const maxPathFieldNameBytes = 64
 
 // isIdentifierLikeFieldName reports whether a field's name is a plain word: at most 64 bytes of ASCII letters,
 // digits and the characters _-.$@. [Action.Leaves] returns other names as texts, because an attack can be in a
 // name as well as in a value.
 func isIdentifierLikeFieldName(name string) bool {
-	if len(name) > maxFieldNameBytesInLeafPath {
+	if len(name) > maxPathFieldNameBytes {
 		return false
 	}
 	for i := range len(name) {

@@ -12,8 +12,8 @@ import (
 // The fields with text to write, send or edit, in which a NUL is an ordinary byte. The first list
 // contains canonical field names, the second names in lower case without separators.
 var (
-	canonicalTextFieldNames               = []string{"content", "body", "code", "patch", "subject"}
-	textFieldNamesWithoutCaseOrSeparators = []string{"text", "data", "message", "html", "value", "oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "oldcontent", "newcontent", "newsource", "replacement", "inserttext", "codeedit"}
+	canonicalTextFieldNames  = []string{"content", "body", "code", "patch", "subject"}
+	normalizedTextFieldNames = []string{"text", "data", "message", "html", "value", "oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "oldcontent", "newcontent", "newsource", "replacement", "inserttext", "codeedit"}
 )
 
 // checkNUL returns an error for a NUL in a name or a command. A C program reads the text only up to the NUL,
@@ -30,7 +30,7 @@ func (a *Action) checkValueNUL(field string, v any) error {
 	switch v := v.(type) {
 	case string:
 		var few [maxAliasBytes]byte
-		if strings.IndexByte(v, 0) >= 0 && !slices.Contains(canonicalTextFieldNames, CanonicalField(a.Type, field)) && !slices.Contains(textFieldNamesWithoutCaseOrSeparators, string(normalizeName(few[:0], field))) {
+		if strings.IndexByte(v, 0) >= 0 && !slices.Contains(canonicalTextFieldNames, CanonicalField(a.Type, field)) && !slices.Contains(normalizedTextFieldNames, string(normalizeName(few[:0], field))) {
 			return invalidValueError("payload."+canonjson.Quote(field), "the value contains a NUL byte; remove it")
 		}
 	case []any:

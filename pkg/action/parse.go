@@ -97,9 +97,9 @@ func FromMembers(raw []byte, members []canonjson.Member) (*Action, error) {
 
 var hashBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxRecordBytesToStoreCanonicalJSON is the maximum length of a record whose canonical form is stored: the memory for waiting
+// maxCanonicalizedRecordBytes is the maximum length of a record whose canonical form is stored: the memory for waiting
 // actions is limited by the bytes of their records.
-const maxRecordBytesToStoreCanonicalJSON = 64 << 10
+const maxCanonicalizedRecordBytes = 64 << 10
 
 // setHash sets the action's hash, over the canonical JSON of type and payload, and stores the canonical form of
 // the whole record, which contains the payload's.
@@ -116,7 +116,7 @@ func (a *Action) setHash(members []canonjson.Member, payload, actionType any) {
 	copy(out[:], prefix)
 	hex.Encode(out[len(prefix):], sum[:])
 	a.TypeAndPayloadHash = string(out[:])
-	if len(a.Raw) <= maxRecordBytesToStoreCanonicalJSON {
+	if len(a.Raw) <= maxCanonicalizedRecordBytes {
 		var few [8]canonjson.Member
 		sorted := append(few[:0], members...)
 		for i := range sorted {
@@ -126,7 +126,7 @@ func (a *Action) setHash(members []canonjson.Member, payload, actionType any) {
 		}
 		a.canonical = canonjson.AppendObject(make([]byte, 0, len(a.Raw)+16), sorted)
 	}
-	if *buf = b; cap(b) <= maxRecordBytesToStoreCanonicalJSON { // do not keep a large buffer in the pool
+	if *buf = b; cap(b) <= maxCanonicalizedRecordBytes { // do not keep a large buffer in the pool
 		hashBuffers.Put(buf)
 	}
 }

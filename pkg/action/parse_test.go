@@ -49,7 +49,7 @@ func TestCanonical(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s, %v", raw, a.Canonical(), want, err)
 		}
 	}
-	large := `{"type":"x","payload":{"a":"` + strings.Repeat("a", maxRecordBytesToStoreCanonicalJSON) + `"}}`
+	large := `{"type":"x","payload":{"a":"` + strings.Repeat("a", maxCanonicalizedRecordBytes) + `"}}`
 	if a, err := Parse([]byte(large)); err != nil || a.Canonical() != nil {
 		t.Errorf("a large record: %v, %d bytes are kept", err, len(a.Canonical()))
 	}

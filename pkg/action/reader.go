@@ -94,7 +94,7 @@ func (r *Reader) Next() (RawActionRecord, error) {
 	if err != errFraming {
 		why += ": it is truncated"
 	}
-	if err = r.resumeAfterBroken(&o, err); err == nil && o.tooDeep {
+	if err = r.resumeAfterBrokenObject(&o, err); err == nil && o.tooDeep {
 		err = errTooDeep
 	}
 	return r.brokenRecord(line, err, why)

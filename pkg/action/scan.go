@@ -11,8 +11,8 @@ type objectScan struct {
 
 	// The first line within the object that starts with "{": its offset from the start of the record, and its
 	// line number; 0 if there is none. If the object turns out to be broken, the next record starts there.
-	nextRecordOffsetIfBroken, nextRecordLineIfBroken int
-	tooDeep                                          bool // nested deeper than MaxJSONNestingDepth somewhere
+	recoveryOffsetInRecord, recoveryLineNumber int
+	tooDeep                                    bool // nested deeper than MaxJSONNestingDepth somewhere
 }
 
 // scanObject moves pos past the object that begins there. Errors other than errTooLarge and errFraming come from
@@ -35,8 +35,8 @@ func (r *Reader) scanObject(o *objectScan) error {
 				o.inString = true
 			case '{', '[':
 				if c == '{' && r.atLineStart() {
-					if o.nextRecordOffsetIfBroken == 0 {
-						o.nextRecordOffsetIfBroken, o.nextRecordLineIfBroken = r.scanPosInBuf-r.recordStartInBuf, r.lineAtScanPos
+					if o.recoveryOffsetInRecord == 0 {
+						o.recoveryOffsetInRecord, o.recoveryLineNumber = r.scanPosInBuf-r.recordStartInBuf, r.lineAtScanPos
 					}
 					if o.tooDeep {
 						return errFraming // the record is broken: do not let it swallow more lines
@@ -121,16 +121,16 @@ func (r *Reader) atLineStart() bool {
 	return r.scanPosInBuf > r.recordStartInBuf && r.buf[r.scanPosInBuf-1] == '\n'
 }
 
-// resumeAfterBroken moves to the position where reading continues after a broken object: back to
+// resumeAfterBrokenObject moves to the position where reading continues after a broken object: back to
 // the first line in it that starts with "{", else past the line on which the scan failed.
 //
 // The scan of an object that exceeds the nesting limit stops at the next line that starts with "{".
 // So each byte is scanned again at most once for each bracket level that was open at the byte.
-func (r *Reader) resumeAfterBroken(o *objectScan, failure error) error {
+func (r *Reader) resumeAfterBrokenObject(o *objectScan, failure error) error {
 	switch {
-	case o.nextRecordOffsetIfBroken > 0:
-		r.scanPosInBuf = r.recordStartInBuf + o.nextRecordOffsetIfBroken
-		r.lineAtScanPos = o.nextRecordLineIfBroken
+	case o.recoveryOffsetInRecord > 0:
+		r.scanPosInBuf = r.recordStartInBuf + o.recoveryOffsetInRecord
+		r.lineAtScanPos = o.recoveryLineNumber
 		return nil
 	case failure != errFraming:
 		return nil // the input ended

@@ -11,15 +11,15 @@ import (
 // parent folder and its stamp: while the stamp is unchanged, the file still does not exist. Sessions look up
 // the same files before each action. Goroutines may share it.
 type missingFileCache struct {
-	mu                      sync.Mutex
-	byPath                  map[string]fileAbsenceEvidence
-	latestMissingPathLookup missingPathLookup
+	mu                    sync.Mutex
+	byPath                map[string]fileAbsenceEvidence
+	latestAbsenceEvidence pathListAbsenceEvidence
 }
 
-// A missingPathLookup is the list of files that was looked up last, with the few folders whose stamps (device,
+// A pathListAbsenceEvidence is the list of files that was looked up last, with the few folders whose stamps (device,
 // inode and ctime) prove that these files still do not exist. The list is identified by the address of its first
 // element.
-type missingPathLookup struct {
+type pathListAbsenceEvidence struct {
 	paths                    []string
 	absenceEvidence          []fileAbsenceEvidence
 	evidenceIndexByPathIndex []int8 // index into folders, for each path; -1 if no folder proves that it is absent
@@ -38,16 +38,16 @@ type folderStamp struct {
 	changedAtNanos int64 // ns since 1970
 }
 
-// Limits of a missingFileCache: the number of files in it, and of folders in a missingPathLookup.
+// Limits of a missingFileCache: the number of files in it, and of folders in a pathListAbsenceEvidence.
 const (
-	maxCachedMissingFiles     = 1 << 14
-	maxAbsenceEvidenceFolders = 64
+	maxCachedMissingFiles         = 1 << 14
+	maxFileAbsenceEvidenceFolders = 64
 )
 
-// isOlderThanFileSystemClockTick reports whether a stamp of an age can be trusted: a file created in the same
+// isOlderThanClockTick reports whether a stamp of an age can be trusted: a file created in the same
 // clock tick of the file system does not change the stamp. A tick of Linux is at most 10 ms; for
 // file systems with times in whole seconds or milliseconds, a tick of 2 s is assumed.
-func (s folderStamp) isOlderThanFileSystemClockTick(stampAge time.Duration) bool {
+func (s folderStamp) isOlderThanClockTick(stampAge time.Duration) bool {
 	tick := 2 * time.Second
 	if s.changedAtNanos%int64(time.Millisecond) != 0 {
 		tick = 100 * time.Millisecond
@@ -55,28 +55,28 @@ func (s folderStamp) isOlderThanFileSystemClockTick(stampAge time.Duration) bool
 	return stampAge >= tick
 }
 
-// folderStamps caches, for one action, the stamp of each folder by the folder's path. A stamp changes when the
+// folderStampCache caches, for one action, the stamp of each folder by the folder's path. A stamp changes when the
 // folder's entries change, see [folderStamp].
-type folderStamps map[string]cachedFolder
+type folderStampCache map[string]cachedFolder
 
 type cachedFolder struct {
 	folderStamp
 	isFolder                  bool // the path is a folder; false also for a missing path and for a symbolic link
-	isStampOlderThanClockTick bool // the stamp is old enough to be trusted, see [folderStamp.isOlderThanFileSystemClockTick]
+	isStampOlderThanClockTick bool // the stamp is old enough to be trusted, see [folderStamp.isOlderThanClockTick]
 }
 
-func (s folderStamps) folderFromCacheOrDisk(folder string) cachedFolder {
+func (s folderStampCache) folderFromCacheOrDisk(folder string) cachedFolder {
 	f, ok := s[folder]
 	if !ok {
 		f.folderStamp, f.isFolder = folderStampOf(folder)
-		f.isStampOlderThanClockTick = f.isFolder && f.folderStamp.isOlderThanFileSystemClockTick(time.Since(time.Unix(0, f.changedAtNanos)))
+		f.isStampOlderThanClockTick = f.isFolder && f.folderStamp.isOlderThanClockTick(time.Since(time.Unix(0, f.changedAtNanos)))
 		s[folder] = f
 	}
 	return f
 }
 
 // stillAbsent reports whether a file is still not there.
-func (a *missingFileCache) stillAbsent(name string, seen folderStamps) bool {
+func (a *missingFileCache) stillAbsent(name string, seen folderStampCache) bool {
 	a.mu.Lock()
 	was, ok := a.byPath[name]
 	a.mu.Unlock()
@@ -85,7 +85,7 @@ func (a *missingFileCache) stillAbsent(name string, seen folderStamps) bool {
 
 // possiblyPresent returns the files of a list that may exist. Sessions pass the same list, action after
 // action, until it has grown.
-func (a *missingFileCache) possiblyPresent(paths []string, seen folderStamps) (out []string) {
+func (a *missingFileCache) possiblyPresent(paths []string, seen folderStampCache) (out []string) {
 	if len(paths) == 0 {
 		return nil
 	}
@@ -103,19 +103,19 @@ func (a *missingFileCache) possiblyPresent(paths []string, seen folderStamps) (o
 	if len(again) > 0 {
 		list.pathIndexesToRecheck = again
 		a.mu.Lock()
-		a.latestMissingPathLookup = list
+		a.latestAbsenceEvidence = list
 		a.mu.Unlock()
 	}
 	return out
 }
 
 // findAbsenceEvidence returns the folders whose stamps prove that files of a list do not exist.
-func (a *missingFileCache) findAbsenceEvidence(paths []string) missingPathLookup {
+func (a *missingFileCache) findAbsenceEvidence(paths []string) pathListAbsenceEvidence {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	list := a.latestMissingPathLookup
-	if len(list.paths) != len(paths) || &list.paths[0] != &paths[0] || len(list.absenceEvidence) == maxAbsenceEvidenceFolders {
-		list = missingPathLookup{paths: paths, evidenceIndexByPathIndex: make([]int8, len(paths))}
+	list := a.latestAbsenceEvidence
+	if len(list.paths) != len(paths) || &list.paths[0] != &paths[0] || len(list.absenceEvidence) == maxFileAbsenceEvidenceFolders {
+		list = pathListAbsenceEvidence{paths: paths, evidenceIndexByPathIndex: make([]int8, len(paths))}
 		for i := range paths {
 			list.recordExistingParentFolder(i, a.byPath)
 		}
@@ -126,16 +126,16 @@ func (a *missingFileCache) findAbsenceEvidence(paths []string) missingPathLookup
 		}
 	}
 	list.pathIndexesToRecheck = nil
-	a.latestMissingPathLookup = list
+	a.latestAbsenceEvidence = list
 	return list
 }
 
 // recordExistingParentFolder records the existing parent folder that proves that the file
 // paths[pathIndex] does not exist.
-func (l *missingPathLookup) recordExistingParentFolder(pathIndex int, missingFileByPath map[string]fileAbsenceEvidence) {
+func (l *pathListAbsenceEvidence) recordExistingParentFolder(pathIndex int, missingFileByPath map[string]fileAbsenceEvidence) {
 	was, ok := missingFileByPath[l.paths[pathIndex]]
 	f := slices.Index(l.absenceEvidence, was)
-	if ok && f < 0 && len(l.absenceEvidence) < maxAbsenceEvidenceFolders {
+	if ok && f < 0 && len(l.absenceEvidence) < maxFileAbsenceEvidenceFolders {
 		f = len(l.absenceEvidence)
 		l.absenceEvidence = append(l.absenceEvidence, was)
 	}
@@ -146,7 +146,7 @@ func (l *missingPathLookup) recordExistingParentFolder(pathIndex int, missingFil
 }
 
 // cacheMissingFile remembers that a file does not exist, unless a symbolic link is in its path.
-func (a *missingFileCache) cacheMissingFile(filePath string, seen folderStamps) {
+func (a *missingFileCache) cacheMissingFile(filePath string, seen folderStampCache) {
 	folder := path.Dir(filePath)
 	for !seen.folderFromCacheOrDisk(folder).isFolder && folder != path.Dir(folder) {
 		folder = path.Dir(folder)

@@ -41,26 +41,26 @@ func TestAbsent(t *testing.T) {
 			}
 			var a missingFileCache
 			a.byPath = map[string]fileAbsenceEvidence{folder + "/x/y": {folder, st}}
-			if !a.stillAbsent(folder+"/x/y", folderStamps{}) {
+			if !a.stillAbsent(folder+"/x/y", folderStampCache{}) {
 				t.Error("forgotten though nothing changed")
 			}
 			list := []string{folder + "/x/y"}
 			for range 2 {
-				if got := a.possiblyPresent(list, folderStamps{}); got != nil {
+				if got := a.possiblyPresent(list, folderStampCache{}); got != nil {
 					t.Errorf("%q is forgotten though nothing changed", got)
 				}
 			}
-			if got := a.possiblyPresent([]string{folder + "/x/y", folder + "/z"}, folderStamps{}); !slices.Equal(got, []string{folder + "/z"}) {
+			if got := a.possiblyPresent([]string{folder + "/x/y", folder + "/z"}, folderStampCache{}); !slices.Equal(got, []string{folder + "/z"}) {
 				t.Errorf("of a file that was looked for and one that was not, %q may be there", got)
 			}
-			a.possiblyPresent(list, folderStamps{})
+			a.possiblyPresent(list, folderStampCache{})
 			if err := change(folder); err != nil {
 				t.Fatal(err)
 			}
-			if a.stillAbsent(folder+"/x/y", folderStamps{}) {
+			if a.stillAbsent(folder+"/x/y", folderStampCache{}) {
 				t.Error("still taken as absent")
 			}
-			if got := a.possiblyPresent(list, folderStamps{}); !slices.Equal(got, list) {
+			if got := a.possiblyPresent(list, folderStampCache{}); !slices.Equal(got, list) {
 				t.Error("in a list, still taken as absent")
 			}
 		})
@@ -82,7 +82,7 @@ func TestSettled(t *testing.T) {
 		{2 * time.Second, true},
 		{-time.Hour, false}, // a clock that was set back
 	} {
-		if got := (folderStamp{changedAtNanos: now.Add(-tt.since).UnixNano()}).isOlderThanFileSystemClockTick(tt.since); got != tt.want {
+		if got := (folderStamp{changedAtNanos: now.Add(-tt.since).UnixNano()}).isOlderThanClockTick(tt.since); got != tt.want {
 			t.Errorf("changed %v ago: settled %v", tt.since, got)
 		}
 	}

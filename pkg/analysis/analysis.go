@@ -13,7 +13,7 @@ import (
 type ActionCase struct {
 	Action           *action.Action
 	Effects          []effect.Effect
-	EarlierTierSteps []verdict.Step        // the results of earlier tiers and classifiers
+	EarlierTierSteps []verdict.TierStep    // the results of earlier tiers and classifiers
 	MinAllowTier     int                   // lowest tier that may allow the action, 0–3: the highest that the action, its type or a policy requires
 	SessionState     SessionState          // earlier actions of the action's session; nil: none are known
 	LabelledFiles    []effect.LabelledFile // files that the action leaves behind and that carry labels
@@ -31,32 +31,32 @@ type ActionCase struct {
 	MatchedRulesByEffectIndex [][]RuleMatch
 
 	// UserMentionedObjects are the objects of the action that the user of the session has mentioned.
-	UserMentionedObjects []UserMention
+	UserMentionedObjects []UserMentionedObject
 
 	// Tier1AllowEvidence is filled by Tier 1 if it is not nil.
 	Tier1AllowEvidence *Tier1DecisionEvidence
 
-	shellAnalyzer                  ShellCommandAnalyzer
-	fileAnalyzer                   FileAnalyzer
-	executionContext               effect.PathContext
-	resolvedCommandText            string    // the resolved words of the command
-	unknownToolPayloadVerbCategory string    // category of the payload's verb, for an unknown tool without a verb in its name
-	class                          ToolClass // class that the user has given to the tool; "" if none
-	cachedTextVariants             []PayloadTextVariant
-	cachedFieldTextVariants        []fieldTextVariants
-	filesWrittenByCommand          []effect.WrittenFileText // files that the command writes
-	filesReadByAnalysis            []effect.WrittenFileText // files that the analysis read
-	decodedTextLayersCache         []decodedText
-	lookalikeFoldedTextCache       []lookalikeFoldedText
-	actionStatedEffectCount        int                     // number of leading Effects that the action itself states; the later ones are derived from these
-	files                          *fileAccess             // nil: no file is looked at
-	inputFilesDigest               *cachedInputFilesDigest // nil until [ActionCase.InputFilesDigest] is called
+	shellAnalyzer                ShellCommandAnalyzer
+	fileAnalyzer                 FileAnalyzer
+	executionContext             effect.PathContext
+	resolvedCommandText          string    // the resolved words of the command
+	unknownToolOperationCategory string    // category of the payload's verb, for an unknown tool without a verb in its name
+	class                        ToolClass // class that the user has given to the tool; "" if none
+	cachedTextVariants           []PayloadTextVariant
+	cachedFieldTextVariants      []fieldTextVariants
+	filesWrittenByCommand        []effect.WrittenFileText // files that the command writes
+	filesReadByAnalysis          []effect.WrittenFileText // files that the analysis read
+	decodedTextLayersCache       []decodedText
+	lookalikeFoldedTextCache     []lookalikeFoldedText
+	directEffectCount            int                     // number of leading Effects that the action itself states; the later ones are derived from these
+	files                        *localFileInspector     // nil: no file is looked at
+	inputFilesDigest             *cachedInputFilesDigest // nil until [ActionCase.InputFilesDigest] is called
 
-	globExpansions map[expansionKey]GlobExpansion
+	globExpansions map[globExpansionKey]GlobExpansion
 }
 
-// A UserMention is an object of an action that the user of the session has mentioned.
-type UserMention struct {
+// A UserMentionedObject is an object of an action that the user of the session has mentioned.
+type UserMentionedObject struct {
 	MentionedObjectName string // as written in the action
 	IsForbiddenByUser   bool   // true: the user does not want it done; false: the user asked for it
 }
@@ -100,10 +100,10 @@ type Analyzer struct {
 	DefaultExecutionContext effect.PathContext // home folder, workspace roots and file access for all actions; its CWD is for actions without a folder
 
 	trustedDestinations *trustMatcher                  // nil trusts only this machine
-	files               *fileAccess                    // nil: no file is looked at
+	files               *localFileInspector            // nil: no file is looked at
 	approvalPageStatus  ApprovalPageQuestionStatusFunc // nil: no approval page is known
 
-	executionContainer ActionContainer // container in which actions run; nil for none
+	executionContainer ExecutionContainer // container in which actions run; nil for none
 }
 
 // Limits of one analysis. If a case exceeds them, it gets an unknown effect ([effect.UnknownEffect]) or
@@ -144,8 +144,8 @@ func (an *Analyzer) AnalyzeAction(a *action.Action) *ActionCase {
 	c.recordFilesWithTaintLabels()
 	c.truncateEffects()
 	c.addEffectsOfWrittenFiles()
-	c.actionStatedEffectCount = len(c.Effects)
-	c.resolveLinks()
+	c.directEffectCount = len(c.Effects)
+	c.addSymlinkTargetEffects()
 	c.addPersistenceEffects()
 	c.addURLQueryCredentialEffects()
 	c.addCredentialPublicationEffects()
@@ -166,9 +166,9 @@ func (c *ActionCase) truncateEffects() {
 	}
 }
 
-// resolveLinks adds the targets of symbolic links that effects touch. The original
+// addSymlinkTargetEffects adds the targets of symbolic links that effects touch. The original
 // path stays: rules may refer to a file by either path.
-func (c *ActionCase) resolveLinks() {
+func (c *ActionCase) addSymlinkTargetEffects() {
 	links := c.executionContext.ResolveLinks
 	if links == nil {
 		return
@@ -202,7 +202,7 @@ func (c *ActionCase) addPersistenceEffects() {
 		if e.Path == "" || e.Path == "/dev/null" {
 			continue
 		}
-		if class := c.executionContext.PersistenceClassName(e.Path, e.PathIsPattern, e.Recursive); class != "" && !(class == "agent_config" && c.isAgentScratch(&e)) {
+		if class := c.executionContext.PersistenceClassName(e.Path, e.PathIsPattern, e.Recursive); class != "" && !(class == "agent_config" && c.affectsOnlyAgentScratchFiles(&e)) {
 			c.Effects = append(c.Effects, effect.Effect{
 				Kind: effect.Persist, Path: e.Path, PathIsPattern: e.PathIsPattern, Recursive: e.Recursive, Reason: class, Span: e.Span, Certainty: e.Certainty,
 			})

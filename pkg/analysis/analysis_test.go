@@ -134,9 +134,9 @@ func TestTools(t *testing.T) {
 
 func TestToolsAreSorted(t *testing.T) {
 	t.Parallel()
-	for i := range knownActionTypes {
-		if got, ok := lookupTool(knownActionTypes[i].name); !ok || got != &knownActionTypes[i] {
-			t.Errorf("%s is not found", knownActionTypes[i].name)
+	for i := range knownTools {
+		if got, ok := lookupTool(knownTools[i].name); !ok || got != &knownTools[i] {
+			t.Errorf("%s is not found", knownTools[i].name)
 		}
 	}
 }

@@ -38,8 +38,8 @@ func (c *ActionCase) ApplyToolClass(class ToolClass, serverName, remoteHost stri
 		changes = changes || byName
 		return c.IsUnknownToolEffect(&e) || byName && class != ToolClassChangesOutsideWorkspace
 	})
-	c.actionStatedEffectCount -= before - len(c.Effects)
-	if slices.Contains([]string{"destroys", "pays", "grants"}, c.unknownToolPayloadVerbCategory) {
+	c.directEffectCount -= before - len(c.Effects)
+	if slices.Contains([]string{"destroys", "pays", "grants"}, c.unknownToolOperationCategory) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteOperationVerb: "delete", Harms: []effect.Harm{effect.DestroysResources}, RemoteServiceName: serverName, RemoteTargetName: c.Action.Type, Reason: "the arguments delete, pay or grant access, which the approval of this tool does not include"})
 	}
 	if class == ToolClassChangesOutsideWorkspace && !changes {

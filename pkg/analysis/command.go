@@ -240,7 +240,7 @@ func (c *ActionCase) addShellEffects(text string, at *effect.PathContext, spansR
 	for _, w := range result.Writes {
 		c.Effects = append(c.Effects, webOrReverseShellEffects(w.Path, w.NewText)...)
 	}
-	c.addChangesByURLVerbs(from)
+	c.addRemoteChangesFromURLs(from)
 	if !spansReferToPayload {
 		for i := range c.Effects[from:] {
 			c.Effects[from+i].Span = effect.CommandTextSpan{}

@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// An ActionContainer describes the container in which actions run, as the kernel reports it.
-type ActionContainer interface {
+// An ExecutionContainer describes the container in which actions run, as the kernel reports it.
+type ExecutionContainer interface {
 	// IsOnContainerDisk reports whether a canonical path and everything below it are on the container's
 	// own disk.
 	IsOnContainerDisk(path string) bool
@@ -17,18 +17,18 @@ type ActionContainer interface {
 // markEffectsInsideContainer marks effects that stay in the container: packages installed by name from the configured sources,
 // and changes of files outside the home folders. Files that run code later, hold credentials or configure
 // package sources are excepted.
-func (c *ActionCase) markEffectsInsideContainer(container ActionContainer) {
+func (c *ActionCase) markEffectsInsideContainer(container ExecutionContainer) {
 	if container == nil {
 		return
 	}
 	sources := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem || e.Kind == effect.HTTPRequest })
-	kept, stated := c.Effects[:0], c.actionStatedEffectCount
+	kept, stated := c.Effects[:0], c.directEffectCount
 	for i := range c.Effects {
 		e := &c.Effects[i]
 		switch {
 		case e.Cause == effect.CauseUnknownPackage && e.Certainty == effect.Unknown && !sources:
 			if i < stated {
-				c.actionStatedEffectCount--
+				c.directEffectCount--
 			}
 			continue
 		case e.Certainty == effect.Unknown || len(e.Harms) > 0:
@@ -66,7 +66,7 @@ func changesFiles(e *effect.Effect) bool {
 
 // affectsOnlyContainerDisk reports whether the files of an effect are on the container's own disk, and none is sensitive by
 // its path.
-func (c *ActionCase) affectsOnlyContainerDisk(e *effect.Effect, in ActionContainer) bool {
+func (c *ActionCase) affectsOnlyContainerDisk(e *effect.Effect, in ExecutionContainer) bool {
 	path := e.Path
 	if e.PathIsPattern {
 		at := strings.IndexAny(path, `*?[\`)

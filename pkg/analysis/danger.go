@@ -19,7 +19,7 @@ type danger struct {
 	effects                                   []effect.Kind
 	requiredConditions, alternativeConditions []effectCondition
 	minApprovingAuthority                     verdict.ApprovalAuthority
-	minModelSafeConfidence                    float64
+	minSafeAnswerConfidence                   float64
 	reason                                    string
 }
 
@@ -87,7 +87,7 @@ func (c *ActionCase) effectMeetsCondition(e *effect.Effect, condition effectCond
 	case "kept":
 		return e.IsBackedUpByShield
 	case "loopback":
-		return effect.Loopback(e.Host)
+		return effect.IsLoopbackHost(e.Host)
 	case "nowhere":
 		return isNullOrStdStream(e)
 	case "workspace":
@@ -97,7 +97,7 @@ func (c *ActionCase) effectMeetsCondition(e *effect.Effect, condition effectCond
 	case "own-caches":
 		return c.ClearsCache(e)
 	case "agent-workings":
-		return c.isAgentScratch(e)
+		return c.affectsOnlyAgentScratchFiles(e)
 	case "others":
 		return c.stopsOtherUsersProcesses(e)
 	case "unread":
@@ -109,10 +109,10 @@ func (c *ActionCase) effectMeetsCondition(e *effect.Effect, condition effectCond
 // An EffectSafetyDoubt is the reason why a case is not allowed although no rule matched and the model answered SAFE. The
 // zero Doubt is no doubt.
 type EffectSafetyDoubt struct {
-	DangerName             string                    // name of the danger in policies/dangers.yaml; else the effect's kind or, if that is unknown, its cause
-	Reason                 string                    // for people
-	MinApprovingAuthority  verdict.ApprovalAuthority // lowest authority that may allow the case
-	MinModelSafeConfidence float64                   // lowest confidence of the model's answer SAFE that removes the doubt, 0.0–1.0; 0: that of the action's type
+	CauseName               string                    // name of the danger in policies/dangers.yaml; else the effect's kind or, if that is unknown, its cause
+	Reason                  string                    // for people
+	MinApprovingAuthority   verdict.ApprovalAuthority // lowest authority that may allow the case
+	MinSafeAnswerConfidence float64                   // lowest confidence of the model's answer SAFE that removes the doubt, 0.0–1.0; 0: that of the action's type
 
 	IsEffectUnusual bool // the effect is known but not ordinary
 }
@@ -124,7 +124,7 @@ func (d EffectSafetyDoubt) NeedsAuthorityAboveClassifier() bool {
 
 // WorstDoubt returns the most severe doubt about the case; the zero value if there is none. An unknown effect is
 // more severe than an unusual one. safeThresholdByDoubtCause comes from a model's card. Its keys are values of
-// [EffectSafetyDoubt.DangerName], and its values are the least confidences at which the model's answer SAFE
+// [EffectSafetyDoubt.CauseName], and its values are the least confidences at which the model's answer SAFE
 // removes the doubt with this name. The model cannot remove a doubt whose name is not in the map. If the map is
 // nil, the confidences in policies/dangers.yaml apply.
 func (c *ActionCase) WorstDoubt(safeThresholdByDoubtCause map[string]float64) (worst EffectSafetyDoubt) {
@@ -133,7 +133,7 @@ func (c *ActionCase) WorstDoubt(safeThresholdByDoubtCause map[string]float64) (w
 		c.Tier1AllowEvidence.AddDoubt(worst)
 	}
 	for i := range c.Effects {
-		if worst.MinApprovingAuthority == verdict.AuthorityNeverAllowed && c.Tier1AllowEvidence == nil {
+		if worst.MinApprovingAuthority == verdict.AuthorityNoneSuffices && c.Tier1AllowEvidence == nil {
 			break
 		}
 		d := c.doubtAbout(&c.Effects[i], safeThresholdByDoubtCause)
@@ -155,8 +155,8 @@ func isMoreSevere(d, than EffectSafetyDoubt) bool {
 		return d.MinApprovingAuthority > than.MinApprovingAuthority
 	case d.NeedsAuthorityAboveClassifier():
 		return false
-	case d.MinModelSafeConfidence != than.MinModelSafeConfidence:
-		return d.MinModelSafeConfidence > than.MinModelSafeConfidence
+	case d.MinSafeAnswerConfidence != than.MinSafeAnswerConfidence:
+		return d.MinSafeAnswerConfidence > than.MinSafeAnswerConfidence
 	}
 	return than.IsEffectUnusual && !d.IsEffectUnusual
 }
@@ -167,16 +167,16 @@ func (c *ActionCase) doubtAbout(e *effect.Effect, safeThresholdByDoubtCause map[
 	if row.reason == "" {
 		return EffectSafetyDoubt{}
 	}
-	d := EffectSafetyDoubt{DangerName: row.name, MinApprovingAuthority: row.minApprovingAuthority, MinModelSafeConfidence: row.minModelSafeConfidence, IsEffectUnusual: row.level == dangerLevelUnusual}
-	if d.DangerName == "" {
-		d.DangerName = string(e.KindForPolicies())
+	d := EffectSafetyDoubt{CauseName: row.name, MinApprovingAuthority: row.minApprovingAuthority, MinSafeAnswerConfidence: row.minSafeAnswerConfidence, IsEffectUnusual: row.level == dangerLevelUnusual}
+	if d.CauseName == "" {
+		d.CauseName = string(e.KindForPolicies())
 		if e.Certainty == effect.Unknown {
-			d.DangerName = string(e.Cause)
+			d.CauseName = string(e.Cause)
 		}
 	}
 	if safeThresholdByDoubtCause != nil && row.minApprovingAuthority == verdict.AuthorityClassifier {
-		least, ok := safeThresholdByDoubtCause[d.DangerName]
-		if d.MinModelSafeConfidence = least; !ok {
+		least, ok := safeThresholdByDoubtCause[d.CauseName]
+		if d.MinSafeAnswerConfidence = least; !ok {
 			d.MinApprovingAuthority = verdict.AuthorityEvaluator
 		}
 	}

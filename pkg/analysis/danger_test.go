@@ -75,11 +75,11 @@ func TestDoubt(t *testing.T) {
 		"final, behind one":    {[]effect.Effect{{Kind: effect.Listen}, output}, nil, "other", verdict.AuthorityEvaluator, 0},
 	} {
 		d := (&ActionCase{Effects: tt.effects}).WorstDoubt(tt.clears)
-		if d.DangerName != tt.cause || d.MinApprovingAuthority != tt.who || d.MinModelSafeConfidence != tt.least || d.NeedsAuthorityAboveClassifier() != (tt.who > verdict.AuthorityClassifier) {
+		if d.CauseName != tt.cause || d.MinApprovingAuthority != tt.who || d.MinSafeAnswerConfidence != tt.least || d.NeedsAuthorityAboveClassifier() != (tt.who > verdict.AuthorityClassifier) {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
-	if d := (&ActionCase{UnexaminedReason: "too long"}).WorstDoubt(nil); d.DangerName != "unexamined" || !d.NeedsAuthorityAboveClassifier() {
+	if d := (&ActionCase{UnexaminedReason: "too long"}).WorstDoubt(nil); d.CauseName != "unexamined" || !d.NeedsAuthorityAboveClassifier() {
 		t.Errorf("unexamined: %+v", d)
 	}
 	evaluator, person := EffectSafetyDoubt{Reason: "a", MinApprovingAuthority: verdict.AuthorityEvaluator}, EffectSafetyDoubt{Reason: "b", MinApprovingAuthority: verdict.AuthorityPerson}

@@ -10,7 +10,7 @@ import (
 
 // A localNoSymlinkDisk gives package committed access to files. Paths through a symbolic link or on a file system that is
 // not local are errors.
-type localNoSymlinkDisk struct{ files *fileAccess }
+type localNoSymlinkDisk struct{ files *localFileInspector }
 
 // checkFolderHasNoSymlink returns an error if a folder's path goes through a symbolic link or cannot be looked at.
 func (d localNoSymlinkDisk) checkFolderHasNoSymlink(dir string) error {

@@ -28,12 +28,12 @@ func (c *ActionCase) ExpandPathGlob(e *effect.Effect) GlobExpansion {
 	if c.files == nil || !e.PathIsPattern || strings.HasPrefix(e.Path, "*") {
 		return GlobExpansion{}
 	}
-	key := expansionKey{e.Path, e.DoubleStarExcludesDotDot}
+	key := globExpansionKey{e.Path, e.DoubleStarExcludesDotDot}
 	if x, ok := c.globExpansions[key]; ok {
 		return x
 	}
 	if c.globExpansions == nil {
-		c.globExpansions = map[expansionKey]GlobExpansion{}
+		c.globExpansions = map[globExpansionKey]GlobExpansion{}
 	}
 	w := globExpander{disk: localNoSymlinkDisk{c.files}, foldCase: c.executionContext.FoldCase, found: GlobExpansion{Complete: true}, matchDotFiles: e.DoubleStarExcludesDotDot}
 	wild := strings.IndexAny(e.Path, `*?[\`)
@@ -53,8 +53,8 @@ func (c *ActionCase) ExpandPathGlob(e *effect.Effect) GlobExpansion {
 	return w.found
 }
 
-// An expansionKey identifies a pattern in the cache.
-type expansionKey struct {
+// A globExpansionKey identifies a pattern in the cache.
+type globExpansionKey struct {
 	globPath               string
 	globStarMatchesFolders bool
 }

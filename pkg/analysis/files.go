@@ -9,11 +9,11 @@ import (
 	"github.com/shieldcli/shield/internal/packed"
 )
 
-// fileAccess looks at local files for an analysis: it follows symbolic links and reads scripts. All
+// localFileInspector looks at local files for an analysis: it follows symbolic links and reads scripts. All
 // its work is bounded. It avoids file systems that may block, except those of the user's home
 // folder and workspace. Goroutines can share it: after its creation, only its cache of absent files
 // changes.
-type fileAccess struct {
+type localFileInspector struct {
 	devicesAllowedForInspection []uint64 // file systems that are trusted whatever their type
 	resolvedWorkspaceRoots      []string // the workspace with links resolved once, each with a final slash
 	missingFiles                missingFileCache
@@ -28,15 +28,15 @@ const (
 
 // resolveLinks resolves the symbolic links of a canonical path as far as its names
 // exist on local file systems.
-func (f *fileAccess) resolveLinks(path string) string {
+func (f *localFileInspector) resolveLinks(path string) string {
 	real, _ := f.resolvePath(path)
 	return real
 }
 
-// newCachingLinkResolver returns a function that resolves symbolic links as [fileAccess.resolveLinks]
+// newCachingLinkResolver returns a function that resolves symbolic links as [localFileInspector.resolveLinks]
 // does, and that caches the folders it has looked up.
-func (f *fileAccess) newCachingLinkResolver() func(path string) string {
-	known := folderLinkCache{}
+func (f *localFileInspector) newCachingLinkResolver() func(path string) string {
+	known := symlinkLookupCache{}
 	return func(path string) string {
 		real, _ := f.resolvePathCached(path, known)
 		return real
@@ -48,20 +48,20 @@ var errPathNotInspected = errors.New("not read")
 
 // resolvePath returns a path with all symbolic links resolved. Its error is [fs.ErrNotExist] if a name on the path
 // certainly does not exist, and another error if that is unknown.
-func (f *fileAccess) resolvePath(path string) (real string, err error) {
+func (f *localFileInspector) resolvePath(path string) (real string, err error) {
 	return f.resolvePathCached(path, nil)
 }
 
-// folderLinkCache caches lookups of folder names; a nil map caches nothing.
-type folderLinkCache map[string]linkLookupResult
+// symlinkLookupCache caches lookups of folder names; a nil map caches nothing.
+type symlinkLookupCache map[string]symlinkLookupResult
 
-type linkLookupResult struct {
+type symlinkLookupResult struct {
 	linkTarget string // target of a symbolic link; "" for anything else
 	err        error
 }
 
 // lookUpLinkTarget looks up a name; a folder's result is cached.
-func (known folderLinkCache) lookUpLinkTarget(f *fileAccess, look *localLinkLookup, path string, isFolder bool) (target string, err error) {
+func (known symlinkLookupCache) lookUpLinkTarget(f *localFileInspector, look *localSymlinkReader, path string, isFolder bool) (target string, err error) {
 	if known == nil || !isFolder {
 		return f.overlayOrDiskLinkTarget(look, path)
 	}
@@ -73,8 +73,8 @@ func (known folderLinkCache) lookUpLinkTarget(f *fileAccess, look *localLinkLook
 	return d.linkTarget, d.err
 }
 
-// resolvePathCached is [fileAccess.resolvePath] with a cache of the folders that were looked up.
-func (f *fileAccess) resolvePathCached(path string, known folderLinkCache) (real string, err error) {
+// resolvePathCached is [localFileInspector.resolvePath] with a cache of the folders that were looked up.
+func (f *localFileInspector) resolvePathCached(path string, known symlinkLookupCache) (real string, err error) {
 	if !isPathSafeToInspect(path) {
 		return path, errPathNotInspected
 	}
@@ -172,7 +172,7 @@ func isPathSafeToInspect(path string) bool {
 }
 
 // readScript reads a local script; it implements [effect.PathContext.ReadScript].
-func (f *fileAccess) readScript(path string) ([]byte, error) {
+func (f *localFileInspector) readScript(path string) ([]byte, error) {
 	real, err := f.resolvePath(path)
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (f *fileAccess) readScript(path string) ([]byte, error) {
 }
 
 // listArchive lists the members of an archive; it implements [effect.PathContext.ListArchive].
-func (f *fileAccess) listArchive(path string, q packed.ArchiveQuery) ([]packed.Member, error) {
+func (f *localFileInspector) listArchive(path string, q packed.ReadOptions) ([]packed.Member, error) {
 	real, err := f.resolvePath(path)
 	if err != nil {
 		return nil, err

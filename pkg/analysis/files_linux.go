@@ -15,7 +15,7 @@ func splitRoot(path string) (root, rest string) { return "", strings.TrimPrefix(
 
 // allowInspectingFileSystem trusts the file system that holds a folder, whatever its type: the home folder and the
 // roots may be on a network or shared file system.
-func (f *fileAccess) allowInspectingFileSystem(folder string) {
+func (f *localFileInspector) allowInspectingFileSystem(folder string) {
 	if dev, ok := deviceOf(folder); ok && folder != "" {
 		f.devicesAllowedForInspection = append(f.devicesAllowedForInspection, dev)
 	}
@@ -47,34 +47,36 @@ func lastChangeTime(info fs.FileInfo) time.Time {
 	return info.ModTime()
 }
 
-// newFileAccess returns a fileAccess that trusts the file system of the root folder.
-func newFileAccess() *fileAccess {
-	f := &fileAccess{}
+// newLocalFileInspector returns a localFileInspector that trusts the file system of the root folder.
+func newLocalFileInspector() *localFileInspector {
+	f := &localFileInspector{}
 	f.allowInspectingFileSystem("/")
 	return f
 }
 
-// A localLinkLookup looks up names as long as they are on local file systems.
-type localLinkLookup struct {
-	files              *fileAccess
-	lastLocalDevice    uint64 // the device that was last found to be local
-	hasLastLocalDevice bool
+// A localSymlinkReader looks up names as long as they are on local file systems.
+type localSymlinkReader struct {
+	files               *localFileInspector
+	lastSeenLocalDevice uint64 // the device that was last found to be local
+	hasSeenLocalDevice  bool
 }
 
-func (f *fileAccess) newLocalLinkLookup() localLinkLookup { return localLinkLookup{files: f} }
+func (f *localFileInspector) newLocalLinkLookup() localSymlinkReader {
+	return localSymlinkReader{files: f}
+}
 
 // linkTarget looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
 // anything else. The error is that of the lookup, or says that the path is not local.
-func (l *localLinkLookup) linkTarget(path string) (target string, err error) {
+func (l *localSymlinkReader) linkTarget(path string) (target string, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT); err != nil {
 		return "", err
 	}
-	if !l.hasLastLocalDevice || uint64(st.Dev) != l.lastLocalDevice {
+	if !l.hasSeenLocalDevice || uint64(st.Dev) != l.lastSeenLocalDevice {
 		if !slices.Contains(l.files.devicesAllowedForInspection, uint64(st.Dev)) && !isOnLocalDisk(path) {
 			return "", errPathNotInspected
 		}
-		l.lastLocalDevice, l.hasLastLocalDevice = uint64(st.Dev), true
+		l.lastSeenLocalDevice, l.hasSeenLocalDevice = uint64(st.Dev), true
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
 		return "", nil
@@ -110,7 +112,7 @@ func isOnLocalDisk(path string) bool {
 }
 
 // open opens a regular file by a path without symbolic links.
-func (f *fileAccess) open(real string) (*os.File, error) {
+func (f *localFileInspector) open(real string) (*os.File, error) {
 	// O_NONBLOCK: a FIFO or device must not block the analysis.
 	fd, err := unix.Open(real, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

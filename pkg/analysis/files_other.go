@@ -17,24 +17,24 @@ func splitRoot(path string) (root, rest string) {
 	return "", strings.TrimPrefix(path, "/")
 }
 
-// A localLinkLookup looks up the targets of symbolic links. It needs no state on this system.
-type localLinkLookup struct{}
+// A localSymlinkReader looks up the targets of symbolic links. It needs no state on this system.
+type localSymlinkReader struct{}
 
 // lastChangeTime returns the modification time of a file.
 func lastChangeTime(info fs.FileInfo) time.Time { return info.ModTime() }
 
-func newFileAccess() *fileAccess { return &fileAccess{} }
+func newLocalFileInspector() *localFileInspector { return &localFileInspector{} }
 
 // folderStampOf returns no stamp: not every system has a ctime that programs cannot set.
 func folderStampOf(string) (s folderStamp, ok bool) { return s, false }
 
-func (*fileAccess) newLocalLinkLookup() localLinkLookup { return localLinkLookup{} }
+func (*localFileInspector) newLocalLinkLookup() localSymlinkReader { return localSymlinkReader{} }
 
-func (*fileAccess) allowInspectingFileSystem(string) {}
+func (*localFileInspector) allowInspectingFileSystem(string) {}
 
 // linkTarget looks up a name whose parent folders are resolved. target is the target of a symbolic link, "" for
 // anything else. The error is that of the lookup.
-func (localLinkLookup) linkTarget(path string) (target string, err error) {
+func (localSymlinkReader) linkTarget(path string) (target string, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func (localLinkLookup) linkTarget(path string) (target string, err error) {
 }
 
 // open opens a regular file by a path without symbolic links.
-func (f *fileAccess) open(real string) (*os.File, error) {
+func (f *localFileInspector) open(real string) (*os.File, error) {
 	// Opening a FIFO or device could block the analysis.
 	if info, err := os.Lstat(real); err != nil || !info.Mode().IsRegular() {
 		return nil, errPathNotInspected

@@ -48,7 +48,7 @@ func TestLinks(t *testing.T) {
 	link(t, "loop", dir+"/app/loop")
 	link(t, "in/../../secret", dir+"/app/chain")
 	link(t, "/proc/self/root", dir+"/app/proc")
-	f, known := newFileAccess(), folderLinkCache{}
+	f, known := newLocalFileInspector(), symlinkLookupCache{}
 	for _, tt := range []struct{ in, want string }{
 		{"/app/src/main.go", "/app/src/main.go"},
 		{"/app/out", "/secret"},
@@ -147,7 +147,7 @@ func TestScript(t *testing.T) {
 	if err := syscall.Mkfifo(dir+"/fifo", 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f := newFileAccess()
+	f := newLocalFileInspector()
 	for name, want := range map[string]bool{"/ok.sh": true, "/link.sh": true, "/full.sh": true, "/big.sh": false, "/fifo": false, "/missing": false, "": false} {
 		if _, err := f.readScript(dir + name); (err == nil) != want {
 			t.Errorf("script(%q): %v", name, err)

@@ -55,10 +55,10 @@ type gitCall struct {
 	hasTooManyArgs         bool     // the payload has more than maxGitWords options and operands
 }
 
-// A gitOperand is an argument of git that is not an option. Operands are written in ascending sortOrder.
+// A gitOperand is an argument of git that is not an option. Operands are written in ascending position.
 type gitOperand struct {
-	sortOrder int
-	text      string
+	position int
+	text     string
 }
 
 // addFields adds the fields of a tool call's payload to g, as options, operands or repositories of the git
@@ -93,7 +93,7 @@ func (g *gitCall) addField(field string, v any) {
 	case []any:
 		for _, item := range v {
 			if text, ok := item.(string); ok && field == "path" && !isGitOption(text) { // an item of the list "path" is a file operand of git, unless it has the form of an option
-				g.operands = append(g.operands, gitOperand{minSortOrderOfGitPathOperand, text})
+				g.operands = append(g.operands, gitOperand{minGitPathOperandPosition, text})
 				if looksLikePath(text) {
 					g.paths = append(g.paths, text)
 				}
@@ -125,7 +125,7 @@ func (g *gitCall) addFlagFromFieldWords(fieldNameWords []string) {
 
 // addFieldTextAsArg adds the text of a field.
 func (g *gitCall) addFieldTextAsArg(fieldName, lastFieldWord, fieldText string) {
-	rank, operand := gitOperandSortOrders[lastFieldWord]
+	rank, operand := gitOperandPositionByFieldName[lastFieldWord]
 	if looksLikePath(fieldText) {
 		g.paths = append(g.paths, fieldText)
 	}
@@ -203,13 +203,13 @@ func (g *gitCall) shellText() string {
 	for _, w := range append(g.secondLevelSubcommands, g.options...) {
 		word(w)
 	}
-	sorted.SortStableBy(g.operands, func(a, b gitOperand) int { return a.sortOrder - b.sortOrder })
-	if g.subcommand == "push" && len(g.operands) > 0 && g.operands[0].sortOrder > 1 && g.operands[0].sortOrder < 6 {
+	sorted.SortStableBy(g.operands, func(a, b gitOperand) int { return a.position - b.position })
+	if g.subcommand == "push" && len(g.operands) > 0 && g.operands[0].position > 1 && g.operands[0].position < 6 {
 		word("origin")
 	}
 	files := false
 	for _, o := range g.operands {
-		if o.sortOrder >= minSortOrderOfGitPathOperand && !files && g.subcommand != "clone" && g.subcommand != "init" && g.subcommand != "worktree" && !isGitOption(o.text) {
+		if o.position >= minGitPathOperandPosition && !files && g.subcommand != "clone" && g.subcommand != "init" && g.subcommand != "worktree" && !isGitOption(o.text) {
 			files = true
 			word("--")
 		}
@@ -218,15 +218,15 @@ func (g *gitCall) shellText() string {
 	return b.String()
 }
 
-// minSortOrderOfGitPathOperand is the lowest sortOrder of operands that are files. The operands of a git command
-// are written in the order of their sortOrder.
-const minSortOrderOfGitPathOperand = 8
+// minGitPathOperandPosition is the lowest position of operands that are files. The operands of a git command
+// are written in the order of their position.
+const minGitPathOperandPosition = 8
 
-// gitOperandSortOrders gives the rank of an operand by the name, or last word, of its field.
-var gitOperandSortOrders = map[string]int{
-	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": minSortOrderOfGitPathOperand, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
+// gitOperandPositionByFieldName gives the rank of an operand by the name, or last word, of its field.
+var gitOperandPositionByFieldName = map[string]int{
+	"remote": 1, "upstream": 1, "name": 2, "key": 2, "tag": 3, "path": minGitPathOperandPosition, "branch": 3, "value": 3, "base": 4, "point": 4, "commit": 4, "commits": 4,
 	"revision": 4, "rev": 4, "hash": 4, "ref": 4, "refs": 4, "refspec": 4, "target": 4, "source": 4, "from": 4, "to": 5, "stash": 4, "url": 6,
-	"uri": 6, "destination": minSortOrderOfGitPathOperand, "directory": minSortOrderOfGitPathOperand, "file": minSortOrderOfGitPathOperand, "files": minSortOrderOfGitPathOperand, "paths": minSortOrderOfGitPathOperand, "pathspec": minSortOrderOfGitPathOperand,
+	"uri": 6, "destination": minGitPathOperandPosition, "directory": minGitPathOperandPosition, "file": minGitPathOperandPosition, "files": minGitPathOperandPosition, "paths": minGitPathOperandPosition, "pathspec": minGitPathOperandPosition,
 }
 
 // gitRepositoryFields are the names of fields that name the repository.

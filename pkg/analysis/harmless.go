@@ -81,7 +81,7 @@ func (c *ActionCase) CanDecideByEffectsAlone() bool {
 				}
 				_, open := nonSecretSystemFiles().FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive)
 				_, rights := permissionDefiningFiles().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
-				if rights || !open && !isTemporaryFile(e) && c.Action.Type != "read_file" && !c.isAgentScratch(e) && !c.isCoveredByHomeGlobs(agentTranscripts(), e) {
+				if rights || !open && !isTemporaryFile(e) && c.Action.Type != "read_file" && !c.affectsOnlyAgentScratchFiles(e) && !c.isCoveredByHomeGlobs(agentTranscriptGlobs(), e) {
 					return false
 				}
 			}
@@ -94,8 +94,8 @@ func (c *ActionCase) CanDecideByEffectsAlone() bool {
 				return false
 			}
 		case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemoteSystem:
-			leaves = leaves || !effect.Loopback(e.Host)
-			if e.RemoteOperationVerb != "" && e.Kind == effect.HTTPRequest || e.Kind == effect.Connect && effect.Loopback(e.Host) {
+			leaves = leaves || !effect.IsLoopbackHost(e.Host)
+			if e.RemoteOperationVerb != "" && e.Kind == effect.HTTPRequest || e.Kind == effect.Connect && effect.IsLoopbackHost(e.Host) {
 				return false // the effect depends on the message sent to the service
 			}
 		}
@@ -118,8 +118,8 @@ var textAddressingModelPattern = prefilter.LazyRegexp(`(?i)\b(?:note|message|ins
 // hasFileOrCommandActionType reports whether the action is of a file tool, git, a request or a command.
 func (c *ActionCase) hasFileOrCommandActionType() bool {
 	name := c.Action.Type
-	i, known := slices.BinarySearchFunc(knownActionTypes[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
-	return known && (len(knownActionTypes[i].fieldUses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
+	i, known := slices.BinarySearchFunc(knownTools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
+	return known && (len(knownTools[i].fieldUses) > 0 || name == "apply_patch" || name == "execute_command") || strings.HasPrefix(name, "git_")
 }
 
 // cmdletName matches names of PowerShell cmdlets, whose arguments are not parsed like those of other shells.
@@ -214,7 +214,7 @@ func lazyKnowledgeListGlobs(listNames ...string) func() *effect.Globs {
 // hasLiteralNonHiddenTempName reports whether an effect is on an entry of a temporary folder whose name is known and not
 // hidden.
 func hasLiteralNonHiddenTempName(e *effect.Effect) bool {
-	_, rest := effect.SplitTemporary(e.Path)
+	_, rest := effect.CutTemporaryFolder(e.Path)
 	name, _, _ := strings.Cut(rest, "/")
 	return name != "" && name[0] != '.' && !(e.PathIsPattern && strings.ContainsAny(name, `*?[\`))
 }
@@ -227,15 +227,15 @@ func (c *ActionCase) hasKnownActionType() bool {
 	return known || c.class != "" || name == "execute_command" || strings.HasPrefix(name, "git_")
 }
 
-// isAgentScratch reports whether an effect is on files that the agent's host reserves for agents: plans, scratch
+// affectsOnlyAgentScratchFiles reports whether an effect is on files that the agent's host reserves for agents: plans, scratch
 // files.
-func (c *ActionCase) isAgentScratch(e *effect.Effect) bool {
-	return c.isCoveredByHomeGlobs(agentScratchFiles(), e)
+func (c *ActionCase) affectsOnlyAgentScratchFiles(e *effect.Effect) bool {
+	return c.isCoveredByHomeGlobs(agentScratchFileGlobs(), e)
 }
 
 // ClearsCache reports whether an effect deletes only caches of the user's tools.
 func (c *ActionCase) ClearsCache(e *effect.Effect) bool {
-	return (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory) && c.isCoveredByHomeGlobs(toolCaches(), e)
+	return (e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory) && c.isCoveredByHomeGlobs(userToolCacheGlobs(), e)
 }
 
 // isCoveredByHomeGlobs reports whether all files of an effect are in the user's home folder and on a list.
@@ -253,10 +253,10 @@ func (c *ActionCase) isCoveredByHomeGlobs(globs *effect.Globs, e *effect.Effect)
 const anyUserHomePlaceholder = "/~"
 
 var (
-	toolCaches        = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("own_caches") })
-	agentScratchFiles = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("agent_workings") })
+	userToolCacheGlobs    = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("own_caches") })
+	agentScratchFileGlobs = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("agent_workings") })
 
-	agentTranscripts = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("agent_transcripts") })
+	agentTranscriptGlobs = sync.OnceValue(func() *effect.Globs { return knowledgeListHomeGlobs("agent_transcripts") })
 )
 
 func knowledgeListHomeGlobs(listName string) *effect.Globs {
@@ -270,7 +270,7 @@ func knowledgeListHomeGlobs(listName string) *effect.Globs {
 
 // isTemporaryFile reports whether an effect is on a file in a folder that the system clears.
 func isTemporaryFile(e *effect.Effect) bool {
-	folder, rest := effect.SplitTemporary(e.Path)
+	folder, rest := effect.CutTemporaryFolder(e.Path)
 	return folder != "" && (!e.PathIsPattern || e.DoubleStarExcludesDotDot || !strings.Contains(rest, "**"))
 }
 

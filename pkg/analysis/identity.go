@@ -16,12 +16,12 @@ const maxContentHashedFileBytes = 4 << 20
 // one whenever an action may have run. It is for one goroutine. A nil FileIdentityResolver sees no
 // files.
 type FileIdentityResolver struct {
-	files               *fileAccess
-	linkLookupsByFolder folderLinkCache
-	stamps              folderStamps
-	identities          map[string]fileIdentityResult
+	files                  *localFileInspector
+	symlinkLookupsByFolder symlinkLookupCache
+	stamps                 folderStampCache
+	identities             map[string]fileIdentityResult
 
-	previousPresenceQueryPaths   []string // argument of the last call of PossiblyPresent
+	previouslyCheckedPaths       []string // argument of the last call of PossiblyPresent
 	previousPossiblyPresentPaths []string
 }
 
@@ -35,7 +35,7 @@ func (an *Analyzer) NewFileIdentityResolver() *FileIdentityResolver {
 	if an.files == nil {
 		return nil
 	}
-	return &FileIdentityResolver{files: an.files, linkLookupsByFolder: folderLinkCache{}, stamps: folderStamps{}, identities: map[string]fileIdentityResult{}}
+	return &FileIdentityResolver{files: an.files, symlinkLookupsByFolder: symlinkLookupCache{}, stamps: folderStampCache{}, identities: map[string]fileIdentityResult{}}
 }
 
 // Identify returns the identity of the file at a canonical path. ok is false if it does not exist, is not a
@@ -46,7 +46,7 @@ func (i *FileIdentityResolver) Identify(path string) (id effect.FileIdentity, ok
 	}
 	f, looked := i.identities[path]
 	if !looked {
-		f.FileIdentity, f.isIdentified = i.files.identifyFile(path, i.linkLookupsByFolder, i.stamps)
+		f.FileIdentity, f.isIdentified = i.files.identifyFile(path, i.symlinkLookupsByFolder, i.stamps)
 		i.identities[path] = f
 	}
 	return f.FileIdentity, f.isIdentified
@@ -61,13 +61,13 @@ func (i *FileIdentityResolver) PossiblyPresent(paths []string) []string {
 	if i.files.overlay != nil {
 		return paths
 	}
-	if len(paths) != len(i.previousPresenceQueryPaths) || len(paths) > 0 && &paths[0] != &i.previousPresenceQueryPaths[0] {
-		i.previousPresenceQueryPaths, i.previousPossiblyPresentPaths = paths, i.files.missingFiles.possiblyPresent(paths, i.stamps)
+	if len(paths) != len(i.previouslyCheckedPaths) || len(paths) > 0 && &paths[0] != &i.previouslyCheckedPaths[0] {
+		i.previouslyCheckedPaths, i.previousPossiblyPresentPaths = paths, i.files.missingFiles.possiblyPresent(paths, i.stamps)
 	}
 	return i.previousPossiblyPresentPaths
 }
 
-func (f *fileAccess) identifyFile(path string, known folderLinkCache, seen folderStamps) (id effect.FileIdentity, ok bool) {
+func (f *localFileInspector) identifyFile(path string, known symlinkLookupCache, seen folderStampCache) (id effect.FileIdentity, ok bool) {
 	if f.overlay == nil && f.missingFiles.stillAbsent(path, seen) {
 		return id, false
 	}

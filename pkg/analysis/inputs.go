@@ -100,7 +100,7 @@ func (r *inputHasher) hashFilesReadByEffect(e *effect.Effect) error {
 // that the action reads.
 func (r *inputHasher) requireHashableSentData(e *effect.Effect) error {
 	if e.Program == "git" {
-		return r.hashRepositoryPushInputs(command.GitLine{})
+		return r.hashRepositoryPushInputs(command.GitCommandLine{})
 	}
 	if r.c.Action.Type != "execute_command" {
 		return nil
@@ -114,7 +114,7 @@ func (r *inputHasher) requireHashableSentData(e *effect.Effect) error {
 
 // hashRepositoryPushInputs hashes the refs, remotes and hooks on which a push depends. The names of commits are digests of
 // their content.
-func (r *inputHasher) hashRepositoryPushInputs(git command.GitLine) error {
+func (r *inputHasher) hashRepositoryPushInputs(git command.GitCommandLine) error {
 	dir, pattern := r.c.executionContext.CWD, false
 	if git.Folder != "" {
 		dir, pattern = r.c.executionContext.CanonicalPath(git.Folder, false)

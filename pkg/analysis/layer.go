@@ -36,16 +36,16 @@ type OverlayEntry struct {
 }
 
 // overlayEntryAt returns the overlay's entry at a path.
-func (f *fileAccess) overlayEntryAt(path string) (e OverlayEntry, known bool) {
+func (f *localFileInspector) overlayEntryAt(path string) (e OverlayEntry, known bool) {
 	if f.overlay == nil {
 		return e, false
 	}
 	return f.overlay.LookUpEntry(path)
 }
 
-// overlayOrDiskLinkTarget looks up a name as [localLinkLookup.linkTarget] does, but the overlay takes precedence
+// overlayOrDiskLinkTarget looks up a name as [localSymlinkReader.linkTarget] does, but the overlay takes precedence
 // over the disk.
-func (f *fileAccess) overlayOrDiskLinkTarget(look *localLinkLookup, path string) (linkTarget string, err error) {
+func (f *localFileInspector) overlayOrDiskLinkTarget(look *localSymlinkReader, path string) (linkTarget string, err error) {
 	e, known := f.overlayEntryAt(path)
 	switch {
 	case known && e.Deleted:
@@ -61,7 +61,7 @@ func (f *fileAccess) overlayOrDiskLinkTarget(look *localLinkLookup, path string)
 }
 
 // overlayText returns the text of a file in the overlay; known is false if the disk decides.
-func (f *fileAccess) overlayText(path string) (text []byte, err error, known bool) {
+func (f *localFileInspector) overlayText(path string) (text []byte, err error, known bool) {
 	e, known := f.overlayEntryAt(path)
 	switch {
 	case known && e.Deleted:
@@ -83,7 +83,7 @@ func (f *fileAccess) overlayText(path string) (text []byte, err error, known boo
 
 // readDirWithOverlay returns the entries of a folder, sorted by name, at most maxEntries. Entries of the overlay
 // replace those on the disk.
-func (f *fileAccess) readDirWithOverlay(folder string, maxEntries int) ([]fs.DirEntry, error) {
+func (f *localFileInspector) readDirWithOverlay(folder string, maxEntries int) ([]fs.DirEntry, error) {
 	names := f.overlay.Names(folder)
 	out, err := readDir(folder, maxEntries)
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || len(names) == 0) {

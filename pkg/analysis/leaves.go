@@ -31,8 +31,8 @@ func (c *ActionCase) addEffectsOfUnanalyzedFields(t *tool) {
 	if len(s.messageRecipients) > 0 && t.unconditionalEffectKind == "" {
 		c.addMessageEffects(s.messageRecipients)
 	}
-	if s.payloadVerbCategory == "destroys" || s.payloadVerbCategory == "pays" || s.payloadVerbCategory == "grants" {
-		s.addVerbEffects(s.payloadVerb, s.payloadVerbCategory)
+	if s.payloadOperationVerbCategory == "destroys" || s.payloadOperationVerbCategory == "pays" || s.payloadOperationVerbCategory == "grants" {
+		s.addVerbEffects(s.payloadOperationVerb, s.payloadOperationVerbCategory)
 	}
 }
 

@@ -22,7 +22,7 @@ type Options struct {
 	ApprovalPageStatus  ApprovalPageQuestionStatusFunc // returns the address of the approval page and whether a question waits there; nil if no page is known
 	TrustedDestinations TrustedDestinations            // places to which data may go in ordinary work
 
-	ActionContainer ActionContainer // with InspectLocalFiles: container in which actions run; nil for none
+	ExecutionContainer ExecutionContainer // with InspectLocalFiles: container in which actions run; nil for none
 }
 
 // New returns an Analyzer that judges actions in the place that o describes. It returns an error if a folder in
@@ -48,7 +48,7 @@ func New(o Options) (*Analyzer, error) {
 	if place.CWD, err = canonical("folder", o.CWD); err != nil {
 		return nil, err
 	}
-	f := newFileAccess()
+	f := newLocalFileInspector()
 	if o.InspectLocalFiles {
 		f.overlay = o.DiskFileOverlay
 		place.ResolveLinks, place.NewCachedLinkResolver, place.ReadScript, place.ListArchive = f.resolveLinks, f.newCachingLinkResolver, f.readScript, f.listArchive
@@ -80,13 +80,13 @@ func New(o Options) (*Analyzer, error) {
 	}
 	an := &Analyzer{ShellAnalyzer: o.ShellAnalyzer, FileAnalyzer: o.FileAnalyzer, ReplaySession: o.ReplaySession, DefaultExecutionContext: place, trustedDestinations: trust, approvalPageStatus: o.ApprovalPageStatus}
 	if o.InspectLocalFiles {
-		an.files, an.executionContainer = f, o.ActionContainer
+		an.files, an.executionContainer = f, o.ExecutionContainer
 	}
 	return an, nil
 }
 
 // addWorkspaceRoot adds a root by its path and by its path without symbolic links.
-func (f *fileAccess) addWorkspaceRoot(place *effect.PathContext, root string) error {
+func (f *localFileInspector) addWorkspaceRoot(place *effect.PathContext, root string) error {
 	place.WorkspaceRoots = append(place.WorkspaceRoots, root)
 	if place.ResolveLinks == nil {
 		return nil

@@ -30,7 +30,7 @@ type FileLosses struct {
 }
 
 const (
-	maxLosses          = 256
+	maxFileLosses      = 256
 	maxGitTrackedFiles = 50_000 // files in the index of a repository
 )
 
@@ -44,25 +44,25 @@ func (c *ActionCase) FindFileLosses() *FileLosses {
 		before := len(l.AllLossesToBackUp)
 		switch e.Kind {
 		case effect.DeleteFile, effect.DeleteDirectory, effect.MoveFile:
-			if i < c.actionStatedEffectCount { // a later effect can be on the target of a link, which stays when the link is deleted or moved
+			if i < c.directEffectCount { // a later effect can be on the target of a link, which stays when the link is deleted or moved
 				c.addEffectPathLosses(l, i, undo.FileLoss{Tree: e.Recursive || e.Kind != effect.DeleteFile})
 			}
 		case effect.WriteFile:
 			switch {
-			case e.Losses&effect.LosesNothing != 0:
+			case e.Losses&effect.FileLossNone != 0:
 			case e.Recursive:
 				c.addFolderMergeLosses(l, i)
 			default:
 				c.addEffectPathLosses(l, i, undo.FileLoss{Write: true})
 			}
 		case effect.Execute:
-			c.addProgramLossesBeyondOperands(l, i)
+			c.addImplicitProgramLosses(l, i)
 		}
-		if later = later || e.Losses&effect.LosesFilesAtUnknownTime != 0; later && len(l.AllLossesToBackUp) > before {
+		if later = later || e.Losses&effect.FileLossAtUnknownTime != 0; later && len(l.AllLossesToBackUp) > before {
 			l.setLossesUnknownReason("the command runs in the background, in a loop, or after a delay")
 		}
 	}
-	if len(l.AllLossesToBackUp) > maxLosses {
+	if len(l.AllLossesToBackUp) > maxFileLosses {
 		l.setLossesUnknownReason("the action names too many files")
 	}
 	return l
@@ -136,7 +136,7 @@ func (c *ActionCase) addFolderMergeLosses(l *FileLosses, effectIndex int) {
 		return
 	}
 	var from []string
-	for j := effectIndex - 1; j >= 0 && len(from) < maxLosses; j-- {
+	for j := effectIndex - 1; j >= 0 && len(from) < maxFileLosses; j-- {
 		o := &c.Effects[j]
 		if o.Kind == effect.Execute {
 			break
@@ -194,15 +194,15 @@ func (c *ActionCase) effectDiscardsFileContent(effectIndex int, file string) boo
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// addProgramLossesBeyondOperands adds the losses of a program that are not named in its operands.
-func (c *ActionCase) addProgramLossesBeyondOperands(l *FileLosses, programEffectIndex int) {
+// addImplicitProgramLosses adds the losses of a program that are not named in its operands.
+func (c *ActionCase) addImplicitProgramLosses(l *FileLosses, programEffectIndex int) {
 	e := &c.Effects[programEffectIndex]
 	within := func(o *effect.Effect) bool { return o.Span.Start >= e.Span.Start && o.Span.End <= e.Span.End }
-	const ofGit = effect.LosesModifiedTrackedFiles | effect.LosesModifiedFilesItWrites | effect.LosesUntracked | effect.LosesRefs
+	const ofGit = effect.FileLossModifiedTracked | effect.FileLossModifiedOverwritten | effect.FileLossUntracked | effect.FileLossGitRefs
 	switch {
 	case e.Program == "git" && command.ParseGit(e.Args).Subcommand == "stash" && slices.Contains(e.Args, "pop"):
 		l.setLossesUnknownReason("git stash pop overwrites files, and git keeps no copy of them")
-	case e.Losses&effect.LosesDatabase != 0:
+	case e.Losses&effect.FileLossDatabaseContent != 0:
 		for j := range c.Effects {
 			if o := &c.Effects[j]; o.Kind == effect.WriteFile && within(o) && !o.PathIsPattern && c.executionContext.IsInsideRoots(o.Path, false, false) {
 				for k := range l.AllLossesToBackUp {
@@ -245,7 +245,7 @@ func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, isWithinGitCo
 		return false
 	}
 	before := len(l.AllLossesToBackUp)
-	if e.Losses&effect.LosesRefs != 0 {
+	if e.Losses&effect.FileLossGitRefs != 0 {
 		for _, name := range [...]string{"refs/heads", "refs/tags", "refs/stash"} {
 			l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true})
 		}
@@ -253,14 +253,14 @@ func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, isWithinGitCo
 			l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: t.GitCommonDir + "/" + name, Tree: true, Write: true})
 		}
 	}
-	dirty := e.Losses&effect.LosesModifiedTrackedFiles != 0
-	if e.Losses&effect.LosesRefs != 0 {
+	dirty := e.Losses&effect.FileLossModifiedTracked != 0
+	if e.Losses&effect.FileLossGitRefs != 0 {
 		stashed, untracked := c.gitStashesBeforeProgram(e)
 		if dirty = dirty || stashed; untracked {
 			l.setLossesUnknownReason("git stash drop deletes untracked files that the same command stashes")
 		}
 	}
-	if dirty || e.Losses&effect.LosesModifiedFilesItWrites != 0 {
+	if dirty || e.Losses&effect.FileLossModifiedOverwritten != 0 {
 		var below []string                                                                                        // nil: all files
 		around := func(o *effect.Effect) bool { return o.Span.Start <= e.Span.Start && o.Span.End >= e.Span.End } // o may be the effect of a program that runs the git command and passes file names to it, such as xargs
 		if !dirty {
@@ -289,7 +289,7 @@ func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, isWithinGitCo
 	}
 	l.LossesPermanentWithoutBackup = append(l.LossesPermanentWithoutBackup, l.AllLossesToBackUp[before:]...)
 	named := slices.ContainsFunc(c.Effects, func(o effect.Effect) bool { return isDeletion(&o) && isWithinGitCommand(&o) })
-	if e.Losses&effect.LosesUntracked != 0 && !named {
+	if e.Losses&effect.FileLossUntracked != 0 && !named {
 		tracked := make(map[string]bool, len(t.Files))
 		for i := range t.Files {
 			tracked[t.Files[i].Path] = true
@@ -384,12 +384,12 @@ func (c *ActionCase) CaseAssumingLossesBackedUp() *ActionCase {
 	lost := 0 // deletions and moves that are not backed up
 	for i := range k.Effects {
 		e := &k.Effects[i]
-		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.effectsRestorableFromBackup[i] && !(e.IsRestorableWithoutBackup || isNullOrStdStream(e) || i >= c.actionStatedEffectCount) {
+		if removes := isDeletion(e) || e.Kind == effect.MoveFile; removes && !l.effectsRestorableFromBackup[i] && !(e.IsRestorableWithoutBackup || isNullOrStdStream(e) || i >= c.directEffectCount) {
 			if _, output := buildOutputs().FirstCoveringGlob(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot, e.Recursive); !output {
 				lost++
 			}
 		}
-		e.IsBackedUpByShield = (l.effectsRestorableFromBackup[i] || i >= c.actionStatedEffectCount && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
+		e.IsBackedUpByShield = (l.effectsRestorableFromBackup[i] || i >= c.directEffectCount && (isDeletion(e) || e.Kind == effect.MoveFile)) && c.executionContext.IsInsideRoots(e.Path, e.PathIsPattern, e.DoubleStarExcludesDotDot)
 	}
 	for i := range k.Effects {
 		if e := &k.Effects[i]; e.Kind == effect.Execute {
@@ -419,7 +419,7 @@ func (c *ActionCase) markProgramEffectsBackedUp(effectIndex int, programLosesDat
 		switch {
 		case isDeletion(o) || o.Kind == effect.MoveFile:
 			kept, open = kept || o.IsBackedUpByShield, open || !o.IsBackedUpByShield && !o.IsRestorableWithoutBackup
-		case programLosesData && (o.Kind == effect.DestroyData && o.Program == e.Program || o.Kind == effect.ChangeRemoteSystem && e.Losses&effect.LosesDatabase != 0):
+		case programLosesData && (o.Kind == effect.DestroyData && o.Program == e.Program || o.Kind == effect.ChangeRemoteSystem && e.Losses&effect.FileLossDatabaseContent != 0):
 			destroys = append(destroys, j)
 		}
 	}

@@ -69,13 +69,13 @@ func (c *ActionCase) containingWorkspaceOrTempRoot(filePath string) string {
 			return root
 		}
 	}
-	folder, _ := effect.SplitTemporary(filePath)
+	folder, _ := effect.CutTemporaryFolder(filePath)
 	return folder
 }
 
-// maxFolderEntriesCheckedForChanges is the maximum number of entries that
+// maxCheckedFolderEntries is the maximum number of entries that
 // [FileIdentityResolver.AllFilesChangedBetween] looks at.
-const maxFolderEntriesCheckedForChanges = 4096
+const maxCheckedFolderEntries = 4096
 
 // AllFilesChangedBetween reports whether the last change of each file at or below a path was between two instants, or the
 // path does not exist.
@@ -83,18 +83,18 @@ func (i *FileIdentityResolver) AllFilesChangedBetween(rootPath string, from, to 
 	if i == nil {
 		return false
 	}
-	real, err := i.files.resolvePathCached(rootPath, i.linkLookupsByFolder)
+	real, err := i.files.resolvePathCached(rootPath, i.symlinkLookupsByFolder)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	if _, known := i.files.overlayEntryAt(real); known {
 		return real == rootPath // an earlier action of the session made the entry of the overlay, so its times need no check
 	}
-	left := maxFolderEntriesCheckedForChanges
+	left := maxCheckedFolderEntries
 	return real == rootPath && i.files.allFilesChangedBetween(rootPath, from, to, &left)
 }
 
-func (f *fileAccess) allFilesChangedBetween(rootPath string, from, to time.Time, entriesLeft *int) bool {
+func (f *localFileInspector) allFilesChangedBetween(rootPath string, from, to time.Time, entriesLeft *int) bool {
 	info, err := localNoSymlinkDisk{f}.Lstat(rootPath)
 	if *entriesLeft--; err != nil || *entriesLeft < 0 {
 		return false

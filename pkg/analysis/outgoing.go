@@ -42,7 +42,7 @@ func joinURLPathsAndQueries(text string) string {
 	}
 	var b strings.Builder
 	for _, m := range urlWithPathOrQueryPattern().FindAllStringSubmatch(text, maxURLs) {
-		if host, _, _ := strings.Cut(m[1], ":"); !effect.Loopback(host) {
+		if host, _, _ := strings.Cut(m[1], ":"); !effect.IsLoopbackHost(host) {
 			b.WriteString(m[2])
 			b.WriteByte('\n')
 		}
@@ -82,7 +82,7 @@ func (c *ActionCase) FindOutgoingText() *OutgoingText {
 		if !slices.Contains(outgoingEffectKinds, e.Kind) {
 			continue
 		}
-		if effect.Loopback(e.Host) {
+		if effect.IsLoopbackHost(e.Host) {
 			stays = true
 			continue
 		}
@@ -99,7 +99,7 @@ func (c *ActionCase) FindOutgoingText() *OutgoingText {
 	}
 	if !leaves && !stays && uses {
 		o.Hosts = c.loginTargetHosts()
-		stays = len(o.Hosts) > 0 && !slices.ContainsFunc(o.Hosts, func(host string) bool { return !effect.Loopback(host) })
+		stays = len(o.Hosts) > 0 && !slices.ContainsFunc(o.Hosts, func(host string) bool { return !effect.IsLoopbackHost(host) })
 	}
 	o.IsSendUncertain = !leaves || stores
 	rest, signing := splitLoginCredentials(c.resolvedCommandText)
@@ -180,13 +180,13 @@ func (c *ActionCase) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, f
 	}
 }
 
-// AddEarlierReadCredentialSend adds the effect of sending a credential that the session has read.
+// AddCredentialLeakEffect adds the effect of sending a credential that the session has read.
 // isUncertainMatch means that the text has only part of a credential, or that the credential is so
 // short that the match may be chance.
-func (c *ActionCase) AddEarlierReadCredentialSend(isUncertainMatch bool) {
+func (c *ActionCase) AddCredentialLeakEffect(isUncertainMatch bool) {
 	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseSecretReadEarlierInSession, Certainty: effect.CertainOrPossible(!isUncertainMatch), Reason: "sends a credential that was read in this session"}
 	for i := range c.Effects {
-		if h := c.Effects[i].Host; h != "" && !effect.Loopback(h) {
+		if h := c.Effects[i].Host; h != "" && !effect.IsLoopbackHost(h) {
 			e.Host = h
 			break
 		}

@@ -33,7 +33,7 @@ func (c *ActionCase) addApprovalPageAccess(where ApprovalPageQuestionStatusFunc)
 	if err != nil {
 		return
 	}
-	if isScreenOrBrowserTool(c.Action.Type) && c.actionTextContainsApprovalPageAddress(host, port) {
+	if isScreenOrBrowserTool(c.Action.Type) && c.mentionsApprovalPage(host, port) {
 		c.Effects = append(c.Effects, effect.Effect{Kind: effect.TamperWithShield, Reason: "reaches shield's approval page, where only the user may answer"})
 	}
 	for i := range c.Effects {
@@ -103,11 +103,11 @@ func (c *ActionCase) reachesApprovalPage(e *effect.Effect, host, port string) bo
 	switch e.KindForPolicies() {
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.ChangeRemoteSystem:
 	case effect.Execute:
-		return mayConnect(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return containsHostAndPort(a, host, port) }) || c.actionTextContainsApprovalPageAddress(host, port))
+		return mayConnect(e) && (slices.ContainsFunc(e.Args, func(a string) bool { return containsHostAndPort(a, host, port) }) || c.mentionsApprovalPage(host, port))
 	default:
 		return false
 	}
-	if e.Kind != effect.ChangeRemoteSystem && c.actionTextContainsApprovalPageAddress(host, port) { // the page's address may be in a proxy option, a header or a setting instead of the URL
+	if e.Kind != effect.ChangeRemoteSystem && c.mentionsApprovalPage(host, port) { // the page's address may be in a proxy option, a header or a setting instead of the URL
 		return true
 	}
 	if curlMultiPortURLPattern().MatchString(e.URL) {
@@ -145,9 +145,9 @@ func containsHostAndPort(text, host, port string) bool {
 	return strings.TrimLeft(strings.TrimSpace(text), ":") == port
 }
 
-// actionTextContainsApprovalPageAddress reports whether a text of the action has this machine's name directly followed by the page's
+// mentionsApprovalPage reports whether a text of the action has this machine's name directly followed by the page's
 // port.
-func (c *ActionCase) actionTextContainsApprovalPageAddress(host, port string) bool {
+func (c *ActionCase) mentionsApprovalPage(host, port string) bool {
 	if !c.actionTextContainsPort(port) {
 		return false
 	}

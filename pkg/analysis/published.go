@@ -19,11 +19,11 @@ import (
 
 // Limits of reading the files that git is told to stage.
 const (
-	maxStagedFiles                   = 4096     // files whose content is read
-	maxStagedBytes                   = 16 << 20 // bytes of all files together
-	maxStagedFileBytes               = 64 << 10 // bytes of one file
-	maxEntriesSearchedForStagedFiles = 20_000   // names that are looked at
-	maxIgnorePatterns                = 4096     // patterns in .gitignore files
+	maxGitStagedFiles         = 4096     // files whose content is read
+	maxGitStagedTotalBytes    = 16 << 20 // bytes of all files together
+	maxGitStagedFileBytes     = 64 << 10 // bytes of one file
+	maxGitStagedSearchEntries = 20_000   // names that are looked at
+	maxIgnorePatterns         = 4096     // patterns in .gitignore files
 )
 
 // addCredentialPublicationEffects adds the credentials that an action publishes: in text for people, in a commit, or in a file
@@ -89,7 +89,7 @@ func (c *ActionCase) describeCredentialSourceInArgs(e *effect.Effect) string {
 }
 
 // isStagingGitCommand reports whether a git command stages files.
-func isStagingGitCommand(git command.GitLine) bool {
+func isStagingGitCommand(git command.GitCommandLine) bool {
 	return git.Subcommand == "add" || git.Subcommand == "stage" || git.Subcommand == "commit" && git.HasOption("a", "--all")
 }
 
@@ -119,7 +119,7 @@ func (c *ActionCase) describeStagedCredential(e *effect.Effect) (description str
 		}
 	}
 	tracked := make(map[string]bool, len(t.Files))
-	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{c.files}, folderEntriesLeft: maxEntriesSearchedForStagedFiles}
+	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{c.files}, folderEntriesLeft: maxGitStagedSearchEntries}
 	git := command.ParseGit(e.Args)
 	everything := len(below) == 0 || git.HasOption("A", "--all")
 	within := func(p string) bool {
@@ -189,7 +189,7 @@ func (s *stagedFilesSearch) readFile(file string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxStagedFileBytes))
+	data, err := io.ReadAll(io.LimitReader(f, maxGitStagedFileBytes))
 	return string(data), err
 }
 
@@ -203,7 +203,7 @@ func (s *stagedFilesSearch) describeCredentialFile(repositoryRoot string) (descr
 		}
 	}
 	for i, p := range s.stagedFiles {
-		if i == maxStagedFiles || read > maxStagedBytes {
+		if i == maxGitStagedFiles || read > maxGitStagedTotalBytes {
 			return "", false
 		}
 		text, err := s.readFile(p)

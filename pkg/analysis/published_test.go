@@ -85,12 +85,12 @@ func TestPublishedBounds(t *testing.T) {
 	for _, n := range []string{"a", "b", "c"} {
 		put(t, top+"/big/"+n, strings.Repeat("x", 3<<20))
 	}
-	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{newFileAccess()}, folderEntriesLeft: 3}
+	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{newLocalFileInspector()}, folderEntriesLeft: 3}
 	s.stagedFiles = []string{top + "/big/a", top + "/big/b"}
 	if got, whole := s.describeCredentialFile(top); got != "" || !whole {
 		t.Errorf("found %q, %t", got, whole)
 	}
-	s.stagedFiles = make([]string, maxStagedFiles+1)
+	s.stagedFiles = make([]string, maxGitStagedFiles+1)
 	for i := range s.stagedFiles {
 		s.stagedFiles[i] = top + "/big/a"
 	}

@@ -15,7 +15,7 @@ const maxRestorableDeletions = 64 // maximum number of deletions in a command, a
 // markRestorableDeletions marks deletions that lose nothing: of files that the session created, of
 // files that do not exist, and of files that are unchanged in the last commit of a repository in
 // the workspace. It marks none if the command may rewrite the history of a repository.
-func (c *ActionCase) markRestorableDeletions(f *fileAccess) {
+func (c *ActionCase) markRestorableDeletions(f *localFileInspector) {
 	if f == nil || c.Action.Type != "execute_command" {
 		return
 	}
@@ -72,7 +72,7 @@ func (c *ActionCase) isCreatedBySessionOrMissing(p string) bool {
 }
 
 // isInLastCommit reports whether the last commit has the content of a path.
-func (c *ActionCase) isInLastCommit(r *committed.LastCommitReader, f *fileAccess, p string) bool {
+func (c *ActionCase) isInLastCommit(r *committed.LastCommitReader, f *localFileInspector, p string) bool {
 	dir, err := f.resolvePath(path.Dir(p))
 	if e, known := f.overlayEntryAt(p); known {
 		return err == nil && e.IsIdenticalInGitHEAD
@@ -90,12 +90,12 @@ func mayRewriteGitHistory(e effect.Effect) bool {
 	if e.RunsUnanalysedCode() {
 		return true
 	}
-	return e.Kind == effect.Execute && (e.Class == effect.UnknownClass || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !gitCommandKeepsLastCommit(e.Args))
+	return e.Kind == effect.Execute && (e.Class == effect.UnknownClass || strings.HasPrefix(e.Program, "git-") || e.Program == "git" && !keepsLastCommitReachable(e.Args))
 }
 
-// gitCommandKeepsLastCommit reports whether a git command keeps the last commit and its content in the history. It is
+// keepsLastCommitReachable reports whether a git command keeps the last commit and its content in the history. It is
 // false if options precede the subcommand.
-func gitCommandKeepsLastCommit(gitArgs []string) bool {
+func keepsLastCommitReachable(gitArgs []string) bool {
 	git := command.ParseGit(gitArgs)
 	switch {
 	case len(gitArgs) == 0:

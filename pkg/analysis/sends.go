@@ -85,10 +85,10 @@ func (c *ActionCase) addURLQueryCredentialEffects() {
 	}
 }
 
-// presignedURLParamPatternBySignature maps the signature parameter of a presigned URL, in lower case, to a
+// presignedURLParamPatterns maps the signature parameter of a presigned URL, in lower case, to a
 // pattern of all parameters of that kind of signature. The parameters are no credentials: the URL holds a
 // signature, not the signing key.
-var presignedURLParamPatternBySignature = sync.OnceValue(func() map[string]*regexp.Regexp {
+var presignedURLParamPatterns = sync.OnceValue(func() map[string]*regexp.Regexp {
 	return map[string]*regexp.Regexp{
 		"x-amz-signature":  regexp.MustCompile(`^x-amz-(?:algorithm|credential|date|expires|signedheaders|signature|security-token)$`),
 		"x-goog-signature": regexp.MustCompile(`^x-goog-(?:algorithm|credential|date|expires|signedheaders|signature)$`),
@@ -102,7 +102,7 @@ func withoutPresignedURLParams(query string) string {
 	parts := strings.Split(query, "&")
 	for _, part := range parts {
 		name, _, _ := strings.Cut(part, "=")
-		if own := presignedURLParamPatternBySignature()[strings.ToLower(name)]; own != nil {
+		if own := presignedURLParamPatterns()[strings.ToLower(name)]; own != nil {
 			return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(p string) bool {
 				n, _, _ := strings.Cut(p, "=")
 				return own.MatchString(strings.ToLower(n))

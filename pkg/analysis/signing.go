@@ -51,7 +51,7 @@ func splitLoginCredentials(text string) (rest string, loginCredentials []string)
 func (c *ActionCase) loginTargetHosts() (hosts []string) {
 	var text strings.Builder
 	appendTexts(&text, c.Action.Payload)
-	if setsHostNamingVariable(text.String()) {
+	if setsLoginHostVariable(text.String()) {
 		return nil
 	}
 	for i := range c.Effects {
@@ -89,8 +89,8 @@ func serviceHostContactedBy(program string, args []string) string {
 	return ""
 }
 
-// setsHostNamingVariable reports whether a variable set in a text may name a host to sign in at.
-func setsHostNamingVariable(text string) bool {
+// setsLoginHostVariable reports whether a variable set in a text may name a host to sign in at.
+func setsLoginHostVariable(text string) bool {
 	for word := range strings.FieldsSeq(text) {
 		if name, _, ok := strings.Cut(word, "="); ok && !strings.HasPrefix(name, "-") && nameSuggestsHost(name) && !strings.Contains(name, "://") {
 			return true

@@ -34,8 +34,8 @@ func extractUppercasedBase32Words(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
 		start, fits, small := i, true, false
-		for ; i < len(text) && byteKinds[text[i]]&byteKindBase64 != 0; i++ {
-			fits, small = fits && byteKinds[text[i]]&byteKindBase32 != 0, small || text[i] >= 'a'
+		for ; i < len(text) && byteKindMasks[text[i]]&byteKindBase64 != 0; i++ {
+			fits, small = fits && byteKindMasks[text[i]]&byteKindBase32 != 0, small || text[i] >= 'a'
 		}
 		if fits && small && i-start >= minLowercaseBase32Bytes {
 			b.WriteString(strings.ToUpper(text[start:i]))
@@ -43,7 +43,7 @@ func extractUppercasedBase32Words(text string) string {
 		}
 		switch {
 		case i < len(text) && text[i] == '%':
-			i += max(decode.EscapeLength(text[i:], decode.Percents)-1, 0)
+			i += max(decode.EscapeLength(text[i:], decode.PercentEscapes)-1, 0)
 		case i < len(text) && text[i] == '\n' && b.Len() > 0:
 			b.WriteByte('\n') // a word may continue on the next line
 		}
@@ -55,12 +55,12 @@ func extractUppercasedBase32Words(text string) string {
 const (
 	byteKindBase64 = 1 << iota // a letter, a digit or one of + - _
 	byteKindSecretCharacter
-	byteKindBase32              // a character of base32, in upper or lower case
-	byteKindSecretPartSeparator // can separate two parts
+	byteKindBase32               // a character of base32, in upper or lower case
+	byteKindSplitSecretSeparator // can separate two parts
 )
 
-// byteKinds holds the kinds of each byte. A table is fast: every byte of a text is looked up.
-var byteKinds = func() (kinds [256]uint8) {
+// byteKindMasks holds the kinds of each byte. A table is fast: every byte of a text is looked up.
+var byteKindMasks = func() (kinds [256]uint8) {
 	for i := range kinds {
 		c := byte(i)
 		add := func(kind uint8, yes bool) {
@@ -71,7 +71,7 @@ var byteKinds = func() (kinds [256]uint8) {
 		name := '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 		add(byteKindBase64, name || strings.IndexByte("+-_", c) >= 0)
 		add(byteKindSecretCharacter, name || strings.IndexByte("+/=_~!%", c) >= 0)
-		add(byteKindSecretPartSeparator, strings.IndexByte(" \t.,;:|-", c) >= 0)
+		add(byteKindSplitSecretSeparator, strings.IndexByte(" \t.,;:|-", c) >= 0)
 		add(byteKindBase32, (c >= 'A' || '2' <= c && c <= '7') && c != '_')
 	}
 	return kinds
@@ -101,7 +101,7 @@ func joinSplitSecretParts(text string) string {
 	}
 	for i := 0; i < len(text); {
 		n := 0
-		for i+n < len(text) && byteKinds[text[i+n]]&byteKindSecretCharacter != 0 {
+		for i+n < len(text) && byteKindMasks[text[i+n]]&byteKindSecretCharacter != 0 {
 			n++
 		}
 		if n == 0 || n > maxSplitSecretPartBytes {
@@ -109,7 +109,7 @@ func joinSplitSecretParts(text string) string {
 		} else {
 			parts = append(parts, text[i:i+n])
 		}
-		if i += n; i < len(text) && byteKinds[text[i]]&byteKindSecretPartSeparator == 0 {
+		if i += n; i < len(text) && byteKindMasks[text[i]]&byteKindSplitSecretSeparator == 0 {
 			end()
 		}
 		i++
@@ -119,17 +119,17 @@ func joinSplitSecretParts(text string) string {
 	return b.String()
 }
 
-// maxCountedSecretParts is the maximum number of parts of a text that are counted.
-const maxCountedSecretParts = 4096
+// maxCountedSplitSecretParts is the maximum number of parts of a text that are counted.
+const maxCountedSplitSecretParts = 4096
 
 // writePartsOccurringAtMostTwice writes the short parts of a text that occur at most twice, because parts
 // that occur more often do not distinguish commands or URLs of the same form. Two occurrences are
 // allowed because the text may contain a command both as written and as resolved.
 func writePartsOccurringAtMostTwice(to *strings.Builder, text string) {
 	var parts []uint64
-	for i := 0; i < len(text) && len(parts) < maxCountedSecretParts; i++ {
+	for i := 0; i < len(text) && len(parts) < maxCountedSplitSecretParts; i++ {
 		start, packed := i, uint64(0)
-		for i < len(text) && byteKinds[text[i]]&byteKindSecretCharacter != 0 && text[i] != '=' && text[i] != '/' {
+		for i < len(text) && byteKindMasks[text[i]]&byteKindSecretCharacter != 0 && text[i] != '=' && text[i] != '/' {
 			packed = packed<<8 | uint64(text[i])
 			i++
 		}
@@ -137,37 +137,37 @@ func writePartsOccurringAtMostTwice(to *strings.Builder, text string) {
 			parts = append(parts, packed)
 		}
 	}
-	count := secretPartCounter{seed: rand.Uint64() | 1, hashTableSlots: make([]uint64, 1<<mathbits.Len(uint(2*len(parts))))}
+	count := splitSecretPartCounter{seed: rand.Uint64() | 1, hashTableSlots: make([]uint64, 1<<mathbits.Len(uint(2*len(parts))))}
 	for _, part := range parts {
-		if slot := count.slotOf(part); *slot>>secretPartCountShift < minRepeatedSecretPartOccurrences {
+		if slot := count.findOrAddPartSlot(part); *slot>>secretPartCountShift < minOmittedSplitPartCount {
 			*slot += 1 << secretPartCountShift
 		}
 	}
 	for _, part := range parts {
-		slot := count.slotOf(part)
-		if *slot>>secretPartCountShift == minRepeatedSecretPartOccurrences {
+		slot := count.findOrAddPartSlot(part)
+		if *slot>>secretPartCountShift == minOmittedSplitPartCount {
 			continue
 		}
-		*slot |= minRepeatedSecretPartOccurrences << secretPartCountShift
+		*slot |= minOmittedSplitPartCount << secretPartCountShift
 		var raw [maxSplitSecretPartBytes + 1]byte
 		binary.BigEndian.PutUint64(raw[:], part)
 		to.Write(bytes.TrimLeft(raw[:], "\x00"))
 	}
 }
 
-// A secretPartCounter counts parts in a hash table. The random seed keeps the author of a text from choosing parts
+// A splitSecretPartCounter counts parts in a hash table. The random seed keeps the author of a text from choosing parts
 // that collide.
-type secretPartCounter struct {
+type splitSecretPartCounter struct {
 	seed           uint64
 	hashTableSlots []uint64 // each: a part of the text with its count, or 0; a power of two of slots, at most half of them used
 }
 
 const (
-	secretPartCountShift             = 8 * maxSplitSecretPartBytes
-	minRepeatedSecretPartOccurrences = 3 // a part with this count is not written: it occurs at least 3 times, or was already written to the output
+	secretPartCountShift     = 8 * maxSplitSecretPartBytes
+	minOmittedSplitPartCount = 3 // a part with this count is not written: it occurs at least 3 times, or was already written to the output
 )
 
-func (c *secretPartCounter) slotOf(part uint64) *uint64 {
+func (c *splitSecretPartCounter) findOrAddPartSlot(part uint64) *uint64 {
 	high, low := mathbits.Mul64(part, c.seed)
 	for at := high ^ low; ; at++ {
 		slot := &c.hashTableSlots[at&uint64(len(c.hashTableSlots)-1)]

@@ -198,12 +198,12 @@ func (c *ActionCase) addURLEffects(e effect.Effect) {
 		out.Kind, out.Reason = effect.SendData, "the URL contains encoded text, which can hide data"
 		c.Effects = append(c.Effects, out)
 	}
-	c.addEffectOfURLVerb(e, host, path, values)
+	c.addRemoteChangeFromURL(e, host, path, values)
 }
 
-// addChangesByURLVerbs adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
+// addRemoteChangesFromURLs adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
 // a repository are skipped.
-func (c *ActionCase) addChangesByURLVerbs(firstEffectIndex int) {
+func (c *ActionCase) addRemoteChangesFromURLs(firstEffectIndex int) {
 	for i, n := firstEffectIndex, min(len(c.Effects), firstEffectIndex+maxPayloadTexts); i < n; i++ {
 		e := c.Effects[i]
 		if e.Kind != effect.HTTPRequest || e.PathIsPattern || command.CodeHosts[e.Host] || strings.HasSuffix(e.URL, ".git") {
@@ -214,13 +214,13 @@ func (c *ActionCase) addChangesByURLVerbs(firstEffectIndex int) {
 		host, at, _ := strings.Cut(at, "/")
 		path, query, _ := strings.Cut(at, "?")
 		if values, err := url.ParseQuery(query); err == nil {
-			c.addEffectOfURLVerb(e, host, path, values)
+			c.addRemoteChangeFromURL(e, host, path, values)
 		}
 	}
 }
 
-// addEffectOfURLVerb adds a ChangeRemote effect if a URL contains a verb that changes the server.
-func (c *ActionCase) addEffectOfURLVerb(e effect.Effect, host, path string, values url.Values) {
+// addRemoteChangeFromURL adds a ChangeRemote effect if a URL contains a verb that changes the server.
+func (c *ActionCase) addRemoteChangeFromURL(e effect.Effect, host, path string, values url.Values) {
 	word, destroys := destructiveVerbInURLPath(host, path)
 	for name, all := range values {
 		for _, value := range all {

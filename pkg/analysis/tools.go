@@ -30,9 +30,9 @@ type payloadFieldUse struct {
 	defaultPath string // the default path if the field is missing
 }
 
-// knownActionTypes are the action types with known effects, by name. Types that share a prefix or suffix are in
+// knownTools are the action types with known effects, by name. Types that share a prefix or suffix are in
 // actionTypeFamilies.
-var knownActionTypes = [...]tool{
+var knownTools = [...]tool{
 	{name: "agent_message", minTier: 1},
 	{name: "append_file", fieldUses: []payloadFieldUse{{field: "path", kind: effect.WriteFile}}},
 	{name: "apply_patch"},
@@ -113,9 +113,9 @@ const (
 
 // lookupTool returns the description of an action type.
 func lookupTool(name string) (*tool, bool) {
-	i, ok := slices.BinarySearchFunc(knownActionTypes[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
+	i, ok := slices.BinarySearchFunc(knownTools[:], name, func(t tool, name string) int { return strings.Compare(t.name, name) })
 	if ok {
-		return &knownActionTypes[i], true
+		return &knownTools[i], true
 	}
 	for i := range actionTypeFamilies {
 		f := &actionTypeFamilies[i]
@@ -264,7 +264,7 @@ func (c *ActionCase) addLocalServiceAPIEffect(url string) {
 	case "DELETE":
 		e.RemoteOperationVerb = "delete"
 	}
-	e.Harms = effect.HarmsOfRemoteChange(e.RemoteOperationVerb)
+	e.Harms = effect.HarmsOfRemoteOperation(e.RemoteOperationVerb)
 	c.Effects = append(c.Effects, e)
 }
 

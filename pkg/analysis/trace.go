@@ -80,15 +80,17 @@ type ModelAnswer struct {
 	Failed            bool    // the model gave no answer
 }
 
-// maxDoubts is the maximum number of doubts (reasons not to allow a case) that are recorded for one case.
-const maxDoubts = 50
+// maxRecordedSafetyDoubts is the maximum number of doubts (reasons not to allow a case) that are recorded for one case.
+const maxRecordedSafetyDoubts = 50
 
-// HasMaxDoubts reports whether the limit of doubts is reached, so that some may be missing.
-func (e *Tier1DecisionEvidence) HasMaxDoubts() bool { return len(e.Doubts) == maxDoubts }
+// IsDoubtLimitReached reports whether the limit of doubts is reached, so that some may be missing.
+func (e *Tier1DecisionEvidence) IsDoubtLimitReached() bool {
+	return len(e.Doubts) == maxRecordedSafetyDoubts
+}
 
 // AddDoubt records a doubt. It does nothing if e is nil or the doubt is none.
 func (e *Tier1DecisionEvidence) AddDoubt(d EffectSafetyDoubt) {
-	if e == nil || d.Reason == "" || len(e.Doubts) == maxDoubts || slices.Contains(e.Doubts, d) {
+	if e == nil || d.Reason == "" || len(e.Doubts) == maxRecordedSafetyDoubts || slices.Contains(e.Doubts, d) {
 		return
 	}
 	e.Doubts = append(e.Doubts, d)

@@ -118,7 +118,7 @@ func changesWorkspaceRepoIssues(e *effect.Effect) bool {
 func (t *trustMatcher) allDestinationsTrusted(e *effect.Effect) bool {
 	switch {
 	case e.PathIsPattern: // in a pattern of a URL, any character after the host may be a wildcard
-		return e.RemoteTargetName == "" && effect.Loopback(e.Host)
+		return e.RemoteTargetName == "" && effect.IsLoopbackHost(e.Host)
 	case e.Host != "" && !t.isTrustedHost(e):
 		return false
 	case e.RemoteTargetName != "":
@@ -134,7 +134,7 @@ func (t *trustMatcher) isTrustedRecipient(text string) bool {
 
 func (t *trustMatcher) isTrustedHost(e *effect.Effect) bool {
 	switch {
-	case effect.Loopback(e.Host):
+	case effect.IsLoopbackHost(e.Host):
 		return true
 	case t == nil:
 		return false

@@ -29,11 +29,11 @@ func (c *ActionCase) addUnknownToolEffects() {
 	if s.textsLeft < 0 {
 		c.setUnexamined("the payload has more than 256 texts")
 	}
-	if s.payloadVerb != "" && list == "reads" {
-		word, list, s.isToolReadOnly = s.payloadVerb, s.payloadVerbCategory, false
+	if s.payloadOperationVerb != "" && list == "reads" {
+		word, list, s.isToolReadOnly = s.payloadOperationVerb, s.payloadOperationVerbCategory, false
 	}
 	if list == "" {
-		c.unknownToolPayloadVerbCategory = s.payloadVerbCategory
+		c.unknownToolOperationCategory = s.payloadOperationVerbCategory
 	}
 	s.addVerbEffects(word, list)
 	c.addCredentialAndURLEffects()
@@ -93,7 +93,7 @@ type toolExaminer struct {
 	runsCommands          bool // the action's type runs commands
 	isActionTypeKnown     bool // the action's type is known; only the fields it does not use are examined
 
-	payloadVerb, payloadVerbCategory string // a verb in the payload, and the list of verbs that has it
+	payloadOperationVerb, payloadOperationVerbCategory string // a verb in the payload, and the list of verbs that has it
 }
 
 // examineTexts examines each text of a payload, in the order of field names.
@@ -109,7 +109,7 @@ func (s *toolExaminer) examineTexts(field string, v any) {
 	case bool:
 		s.setsPermissions = s.setsPermissions || v && fieldNameEndsWithAny(field, "public")
 		if words := knowledge.SplitNameWords(field); v && len(words) > 0 && (len(words) == 1 || knowledge.VerbIn(words[0], "destroys") && words[0] != "format") {
-			s.setPayloadVerb(words[0])
+			s.setPayloadOperationVerb(words[0])
 		}
 	case []any:
 		if isCommandField(field) && len(v) > 0 && !slices.ContainsFunc(v, func(x any) bool { _, isText := x.(string); return !isText }) {
@@ -144,13 +144,13 @@ func (s *toolExaminer) examineText(field, text string) {
 		s.addCredentialSend(effect.Effect{RemoteTargetName: s.Action.Type}, "the field "+field)
 	}
 	if fieldNameEndsWithAny(field, "action", "operation", "op", "method", "mode", "verb") && len(text) <= 64 {
-		s.setPayloadVerb(text)
+		s.setPayloadOperationVerb(text)
 	}
 	if s.isToolReadOnly && (text == strings.ToUpper(text) && len(text) <= 64 && isSingleWord(text) && knowledge.IsSecretVariableName(text) || fieldNameEndsWithAny(field, "resource", "resource_type", "resourcetype", "kind") && knowledge.VerbIn(strings.TrimSuffix(strings.ToLower(text), "s"), "secrets")) {
 		s.Effects = append(s.Effects, effect.Effect{Kind: effect.ReadSecret, RemoteTargetName: s.Action.Type, Reason: "the field " + field + " names a secret"})
 	}
 	if appendedSQLStatementPattern().MatchString(text) {
-		s.payloadVerb, s.payloadVerbCategory = "drop", "destroys"
+		s.payloadOperationVerb, s.payloadOperationVerbCategory = "drop", "destroys"
 	}
 	switch {
 	case fieldNameEndsWithAny(field, "sql", "query", "statement") && isSQL(text):
@@ -218,13 +218,13 @@ func (s *toolExaminer) addFileEffects(text string) {
 // appendedSQLStatementPattern matches an SQL statement appended to a value.
 var appendedSQLStatementPattern = prefilter.LazyRegexp(`(?i);\s*(?:drop|delete|truncate|alter|update|insert|grant|create)\s+(?:table|from|database|schema|user|into|on|all|\w+\s+set)\b`)
 
-// setPayloadVerb records a verb in a value or in the name of a flag that is true: the tool then does more than its
+// setPayloadOperationVerb records a verb in a value or in the name of a flag that is true: the tool then does more than its
 // name says.
-func (s *toolExaminer) setPayloadVerb(text string) {
+func (s *toolExaminer) setPayloadOperationVerb(text string) {
 	word, list := knowledge.ToolNameVerb(text)
 	switch list {
 	case "destroys", "pays", "grants", "runs", "changes", "sends":
-		s.payloadVerb, s.payloadVerbCategory = word, list
+		s.payloadOperationVerb, s.payloadOperationVerbCategory = word, list
 	}
 }
 
@@ -263,7 +263,7 @@ func (s *toolExaminer) addVerbEffects(verb, verbListName string) {
 	}
 	if verbListName != "" && verbListName != "sends" || s.hasMoneyAmount || s.setsPermissions {
 		if !change.DestroysRemoteResource() {
-			change.Harms = effect.HarmsOfRemoteChange(change.RemoteOperationVerb)
+			change.Harms = effect.HarmsOfRemoteOperation(change.RemoteOperationVerb)
 		}
 		s.Effects = append(s.Effects, change)
 	}

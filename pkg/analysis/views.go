@@ -65,8 +65,8 @@ type decodedText struct {
 // A lookalikeFoldedText caches the result of [decode.FoldUnicodeLookalikes].
 type lookalikeFoldedText struct{ sourceText, foldedText string }
 
-// maxCachedDecodedOrFoldedTexts is the maximum number of texts in each cache of decoded or folded texts.
-const maxCachedDecodedOrFoldedTexts = 16
+// maxCachedTransformedTexts is the maximum number of texts in each cache of decoded or folded texts.
+const maxCachedTransformedTexts = 16
 
 // decodedLayers returns [decode.Layers] of a text, cached because several lists of fields may contain it.
 func (c *ActionCase) decodedLayers(text string) []decode.DecodedLayer {
@@ -76,7 +76,7 @@ func (c *ActionCase) decodedLayers(text string) []decode.DecodedLayer {
 		}
 	}
 	layers := decode.Layers(text)
-	if len(c.decodedTextLayersCache) < maxCachedDecodedOrFoldedTexts {
+	if len(c.decodedTextLayersCache) < maxCachedTransformedTexts {
 		c.decodedTextLayersCache = append(c.decodedTextLayersCache, decodedText{text, layers})
 	}
 	return layers
@@ -90,7 +90,7 @@ func (c *ActionCase) foldUnicodeLookalikes(text string) string {
 		}
 	}
 	folded := decode.FoldUnicodeLookalikes(text)
-	if folded != text && len(c.lookalikeFoldedTextCache) < maxCachedDecodedOrFoldedTexts {
+	if folded != text && len(c.lookalikeFoldedTextCache) < maxCachedTransformedTexts {
 		c.lookalikeFoldedTextCache = append(c.lookalikeFoldedTextCache, lookalikeFoldedText{text, folded})
 	}
 	return folded

@@ -19,7 +19,7 @@ var permissionGrantFileGlobs = sync.OnceValue(func() *effect.Globs {
 	var all []string
 	for i := range knowledge.GrantForms {
 		for _, glob := range knowledge.GrantForms[i].Files {
-			all, grantFormIndexByGlobIndex = append(all, glob), append(grantFormIndexByGlobIndex, i)
+			all, permissionRuleIndexByGlobIndex = append(all, glob), append(permissionRuleIndexByGlobIndex, i)
 		}
 	}
 	globs, err := effect.NewGlobs(all, nil)
@@ -29,13 +29,13 @@ var permissionGrantFileGlobs = sync.OnceValue(func() *effect.Globs {
 	return globs
 })
 
-var grantFormIndexByGlobIndex []int // for each glob of permissionGrantFileGlobs, the index of its entry in knowledge.GrantForms
+var permissionRuleIndexByGlobIndex []int // for each glob of permissionGrantFileGlobs, the index of its entry in knowledge.GrantForms
 
-// grantFormIndexesForFile returns the indexes of the permission-change rules that apply to a
+// permissionRuleIndexesForFile returns the indexes of the permission-change rules that apply to a
 // file.
-func grantFormIndexesForFile(file string) (out []int) {
+func permissionRuleIndexesForFile(file string) (out []int) {
 	for _, i := range permissionGrantFileGlobs().AppendTouchedGlobIndices(nil, file, false, false) {
-		out = append(out, grantFormIndexByGlobIndex[i])
+		out = append(out, permissionRuleIndexByGlobIndex[i])
 	}
 	return slices.Compact(out)
 }
@@ -56,7 +56,7 @@ func (c *ActionCase) markSecurityWeakeningEffects() {
 		if e.Kind != effect.WriteFile && e.Kind != effect.DeleteFile && e.Kind != effect.MoveFile || e.PathIsPattern || e.Path == "" || len(e.Harms) > 0 {
 			continue
 		}
-		forms := grantFormIndexesForFile(e.Path)
+		forms := permissionRuleIndexesForFile(e.Path)
 		if len(forms) == 0 && path.Base(e.Path) != "CODEOWNERS" {
 			continue
 		}

@@ -55,9 +55,9 @@ const (
 	maxTaintedVariables         = 64
 )
 
-// A reverseShellForm describes source code of a compiled language that connects a shell to a socket. The source
+// A reverseShellSignature describes source code of a compiled language that connects a shell to a socket. The source
 // is checked because the compiled program cannot be analysed.
-type reverseShellForm struct {
+type reverseShellSignature struct {
 	fileExtensions   []string
 	requiredText     string                  // a text that a file must contain for requiredPatterns to match, for a cheap test
 	requiredPatterns []func() *regexp.Regexp // expressions for the socket, the shell and their connection
@@ -65,7 +65,7 @@ type reverseShellForm struct {
 
 var (
 	shellProgram  = prefilter.LazyRegexp(`(?i)"(?:/bin/|/usr/bin/)?(?:ba|z|da|k)?sh"|"(?:cmd|powershell)(?:\.exe)?"`)
-	reverseShells = [...]reverseShellForm{
+	reverseShells = [...]reverseShellSignature{
 		{[]string{".c", ".cc", ".cpp", ".cxx", ".h"}, "", []func() *regexp.Regexp{
 			prefilter.LazyRegexp(`\b(?:connect|WSAConnect|accept)\s*\(`), shellProgram,
 			prefilter.LazyRegexp(`\bdup[23]?\s*\(|\bhStdInput\s*=`), prefilter.LazyRegexp(`\b(?:exec[lv]p?e?|CreateProcess[AW]?)\s*\(`),
@@ -88,7 +88,7 @@ var (
 	}
 )
 
-func (b *reverseShellForm) isInFile(name, text string) bool {
+func (b *reverseShellSignature) isInFile(name, text string) bool {
 	if !slices.Contains(b.fileExtensions, strings.ToLower(path.Ext(name))) {
 		return false
 	}
@@ -165,7 +165,7 @@ func (d *serverPageLanguage) runsRequestInput(text string) bool {
 		if d.requestInputPattern().MatchString(part) {
 			return true
 		}
-		for _, word := range identifier().FindAllString(part, maxTaintedVariables) {
+		for _, word := range identifierPattern().FindAllString(part, maxTaintedVariables) {
 			if names[word] {
 				return true
 			}
@@ -184,7 +184,7 @@ func (d *serverPageLanguage) runsRequestInput(text string) bool {
 			if !hasCallWithMatchingArgument(call.FindAllStringIndex(text, maxCallMatchesPerServerPage), text, said) {
 				continue
 			}
-			for _, word := range identifier().FindAllString(m[2], 8) {
+			for _, word := range identifierPattern().FindAllString(m[2], 8) {
 				names[word] = true
 			}
 		}
@@ -222,4 +222,4 @@ func hasCallWithMatchingArgument(callRanges [][]int, text string, matchesArgumen
 	return false
 }
 
-var identifier = prefilter.LazyRegexp(`\$?[A-Za-z_][\w.]*`)
+var identifierPattern = prefilter.LazyRegexp(`\$?[A-Za-z_][\w.]*`)

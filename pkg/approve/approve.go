@@ -47,10 +47,10 @@ type Options struct {
 	// or no text: the case has no unknown tool.
 	PrepareToolClassQuestion func(c *analysis.ActionCase) (about string, keep func(ctx context.Context, class analysis.ToolClass, by string) error)
 
-	// IsTerminalSharedWithParentProcess says that another program started this process and may be drawing on the
+	// SharesParentTerminal says that another program started this process and may be drawing on the
 	// terminal. The channel "tty" then does not use a terminal that another program has set to raw mode: both
 	// programs would read what the person types.
-	IsTerminalSharedWithParentProcess bool
+	SharesParentTerminal bool
 
 	// HideApprovalPageLink suppresses the page's link, because output does not go to a terminal, and an agent may read
 	// it.
@@ -88,7 +88,7 @@ type Options struct {
 	OnUserInterrupt          func()              // called when the user presses ^C at a question; may be nil
 	ApprovalProgramEnv       []string            // environment of the program of channel "command"
 	Redactor                 *redact.Redactor    // redacts secrets in questions and stored refusals; nil redacts only what has the form of a secret
-	NoticeOutput             io.Writer           // receives errors, and the page's link unless HideApprovalPageLink; nothing if IsTerminalSharedWithParentProcess; nil discards both
+	NoticeOutput             io.Writer           // receives errors, and the page's link unless HideApprovalPageLink; nothing if SharesParentTerminal; nil discards both
 	Clock                    func() time.Time    // nil: the system's clock
 }
 
@@ -96,8 +96,8 @@ type Options struct {
 type ApprovalChannel interface {
 	Name() string
 
-	// Usable returns why no person can be asked on the channel now, or nil.
-	Usable() error
+	// CheckUsable returns why no person can be asked on the channel now, or nil.
+	CheckUsable() error
 
 	// Ask shows a request, calls its Shown, and returns the person's answer.
 	// When ctx ends the request is withdrawn: nothing of it is left on a screen
@@ -184,7 +184,7 @@ func (o *Options) channelNames() []string {
 	switch {
 	case !o.Channels.IsChosenByShield():
 		return o.Channels
-	case o.IsTerminalSharedWithParentProcess:
+	case o.SharesParentTerminal:
 		return []string{HostChannel, "web"}
 	default:
 		return []string{"tty", "web"}
@@ -204,7 +204,7 @@ func (a *Approver) channelsToAsk(mustShieldAsk bool) (usable []ApprovalChannel, 
 	if len(usable) > 0 || a.maxWaitWithoutUsableChannel == 0 || len(a.channels) == 0 {
 		return usable, a.options.Timeout.AsTimeDuration(), unusableReason
 	}
-	if err := a.pageChannel.Usable(); err != nil {
+	if err := a.pageChannel.CheckUsable(); err != nil {
 		return nil, 0, unusableReason + "; " + err.Error()
 	}
 	return []ApprovalChannel{a.pageChannel}, a.maxWaitWithoutUsableChannel, ""
@@ -220,7 +220,7 @@ func (a *Approver) configuredUsableChannels(mustShieldAsk bool) (usable []Approv
 	}
 	var reasons []string
 	for _, ch := range a.channels {
-		err := ch.Usable()
+		err := ch.CheckUsable()
 		if err == nil && mustShieldAsk && ch.Name() == HostChannel {
 			err = errAskedByShield
 		}
@@ -279,7 +279,7 @@ func (a *Approver) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.V
 	if a.options.OfferAdvanceApproval != nil {
 		var text string
 		text, r.storeAdvanceApproval = a.options.OfferAdvanceApproval(ctx, c)
-		r.AdvanceApprovalText = escapedSingleLineText(a.options.Redactor.RedactText(text), maxAdvanceApprovalTextChars)
+		r.AdvanceApprovalScope = escapedSingleLineText(a.options.Redactor.RedactText(text), maxAdvanceApprovalTextChars)
 	}
 	if a.options.PrepareToolClassQuestion != nil {
 		var about string
@@ -342,7 +342,7 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.ActionCase, r *Req
 			v.Reasoning += fmt.Sprintf(", who says that the tool %s", ToolClassDescriptions[ans.Class])
 		}
 	}
-	if ans.IsAdvanceApproval && r.AdvanceApprovalText != "" {
+	if ans.IsAdvanceApproval && r.AdvanceApprovalScope != "" {
 		if err := r.storeAdvanceApproval(ctx, who); err != nil {
 			v.Reasoning += "; the approval of this kind could not be saved: " + err.Error()
 		} else {
@@ -363,7 +363,7 @@ var ToolClassDescriptions = map[analysis.ToolClass]string{
 const maxAdvanceApprovalTextChars = 1000
 
 func blockVerdict(code, reason string) verdict.Verdict {
-	return verdict.Finding{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1, ErrorCode: code, Reasoning: reason}.Verdict(3)
+	return verdict.Finding{RequiredAuthority: verdict.AuthorityNoneSuffices, Confidence: 1, ErrorCode: code, Reasoning: reason}.Verdict(3)
 }
 
 // Reasons to withdraw a request: the time is up, or another channel has the answer.

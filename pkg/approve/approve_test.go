@@ -79,8 +79,8 @@ type fake struct {
 	withdrawn atomic.Int32
 }
 
-func (f *fake) Name() string  { return f.name }
-func (f *fake) Usable() error { return f.broken }
+func (f *fake) Name() string       { return f.name }
+func (f *fake) CheckUsable() error { return f.broken }
 func (f *fake) Ask(ctx context.Context, r *Request) (Answer, error) {
 	f.asked.Add(1)
 	r.StartTimer()
@@ -136,7 +136,7 @@ func parseCase(record []byte) (*analysis.ActionCase, error) {
 		return nil, err
 	}
 	c := an.AnalyzeAction(act)
-	c.EarlierTierSteps = []verdict.Step{{Tier: 1, JudgeName: "heuristic", Decision: verdict.Escalate, Confidence: 0.85, Rule: "XP-013", Reasoning: "heuristic [push, high]: A push overwrites history; instead: push to a branch"}}
+	c.EarlierTierSteps = []verdict.TierStep{{Tier: 1, JudgeName: "heuristic", Decision: verdict.Escalate, Confidence: 0.85, Rule: "XP-013", Reasoning: "heuristic [push, high]: A push overwrites history; instead: push to a branch"}}
 	return c, nil
 }
 
@@ -452,13 +452,13 @@ func TestReceipt(t *testing.T) {
 // TestReason takes what tells a person most of what the tiers said.
 func TestReason(t *testing.T) {
 	t.Parallel()
-	policy := verdict.Step{JudgeName: "policy", Decision: verdict.Escalate, Rule: "ask", Reasoning: "policy verify [ask]: This deletes; do not (delete_file x)"}
-	rule := verdict.Step{JudgeName: "heuristic", Decision: verdict.Escalate, Rule: "XP-1", Reasoning: "heuristic [x, high]: SSH keys leave; in x"}
-	none := verdict.Step{JudgeName: "heuristic", Decision: verdict.Escalate, Reasoning: "no blocking rule matched"}
-	passed := verdict.Step{JudgeName: "model", Decision: verdict.Allow, Reasoning: "model: no attack recognised"}
-	judge := verdict.Step{JudgeName: "evaluator", Decision: verdict.Escalate, Reasoning: "It is unclear: ask the owner"}
-	broken := verdict.Step{JudgeName: "evaluator", Decision: verdict.Escalate, ErrorCode: "unavailable", Reasoning: "the action needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"}
-	for want, trail := range map[string][]verdict.Step{
+	policy := verdict.TierStep{JudgeName: "policy", Decision: verdict.Escalate, Rule: "ask", Reasoning: "policy verify [ask]: This deletes; do not (delete_file x)"}
+	rule := verdict.TierStep{JudgeName: "heuristic", Decision: verdict.Escalate, Rule: "XP-1", Reasoning: "heuristic [x, high]: SSH keys leave; in x"}
+	none := verdict.TierStep{JudgeName: "heuristic", Decision: verdict.Escalate, Reasoning: "no blocking rule matched"}
+	passed := verdict.TierStep{JudgeName: "model", Decision: verdict.Allow, Reasoning: "model: no attack recognised"}
+	judge := verdict.TierStep{JudgeName: "evaluator", Decision: verdict.Escalate, Reasoning: "It is unclear: ask the owner"}
+	broken := verdict.TierStep{JudgeName: "evaluator", Decision: verdict.Escalate, ErrorCode: "unavailable", Reasoning: "the action needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'"}
+	for want, trail := range map[string][]verdict.TierStep{
 		"this deletes [ask]":           {policy, none, passed, broken},
 		"SSH keys leave [XP-1]":        {policy, rule, broken},
 		"it is unclear: ask the owner": {policy, rule, judge},
@@ -534,10 +534,10 @@ func TestChainIsTitledByItsGravestPart(t *testing.T) {
 func TestReasonOnce(t *testing.T) {
 	t.Parallel()
 	c := command1(t, push, "s")
-	step := func(tier int, source, why string) verdict.Step {
-		return verdict.Step{Tier: tier, JudgeName: source, Decision: verdict.Escalate, Confidence: 1, Rule: "r", Reasoning: why}
+	step := func(tier int, source, why string) verdict.TierStep {
+		return verdict.TierStep{Tier: tier, JudgeName: source, Decision: verdict.Escalate, Confidence: 1, Rule: "r", Reasoning: why}
 	}
-	c.EarlierTierSteps = []verdict.Step{step(0, "policy", "policy verify [r]: overwrites commits"), step(1, "heuristic", "heuristic [x, high]: overwrites commits"), step(1, "model", "model: something else")}
+	c.EarlierTierSteps = []verdict.TierStep{step(0, "policy", "policy verify [r]: overwrites commits"), step(1, "heuristic", "heuristic [x, high]: overwrites commits"), step(1, "model", "model: something else")}
 	r, err := newTest(t, &memory{}).newRequest(t.Context(), c, true, time.Minute)
 	if err != nil {
 		t.Fatal(err)

@@ -12,16 +12,16 @@ import (
 )
 
 // hostQuestionsFolder is the folder of questions that hosts were told to ask their users: one file for each question,
-// and hostVersionsNotAskingFileName.
+// and hostsSkippingApprovalFileName.
 const hostQuestionsFolder = "asked"
 
-// hostVersionsNotAskingFileName lists versions of hosts that ran a call at once although they were told to ask.
-const hostVersionsNotAskingFileName = "unasked"
+// hostsSkippingApprovalFileName lists versions of hosts that ran a call at once although they were told to ask.
+const hostsSkippingApprovalFileName = "unasked"
 
 // Limits of hostQuestionsFolder.
 const (
-	maxHostQuestionAge = 24 * time.Hour
-	maxHostsNotAsking  = 256
+	maxHostQuestionAge       = 24 * time.Hour
+	maxHostsSkippingApproval = 256
 )
 
 // minHumanAnswerDelay is the time after a question within which no person can have answered.
@@ -46,7 +46,7 @@ func RecordHostQuestion(stateDir, actionsKey string, q HostQuestion) error {
 		return err
 	}
 	for _, f := range files {
-		if info, err := f.Info(); err == nil && f.Name() != hostVersionsNotAskingFileName && time.Since(info.ModTime()) > maxHostQuestionAge {
+		if info, err := f.Info(); err == nil && f.Name() != hostsSkippingApprovalFileName && time.Since(info.ModTime()) > maxHostQuestionAge {
 			_ = os.Remove(b.path(f.Name())) // if this fails, the next question tries again
 		}
 	}
@@ -73,31 +73,31 @@ func TakeHostQuestion(stateDir, actionsKey string, actionsRanAt time.Time) (q Ho
 	return q, err == nil && since >= 0 && since < minHumanAnswerDelay
 }
 
-// RecordNonAskingHost records that a version of a host does not ask its user.
-func RecordNonAskingHost(stateDir string, q HostQuestion) error {
+// RecordHostSkippingApproval records that a version of a host does not ask its user.
+func RecordHostSkippingApproval(stateDir string, q HostQuestion) error {
 	b, err := openSealedFolder(stateDir, hostQuestionsFolder)
 	if err != nil {
 		return err
 	}
 	var list []string
-	if err := b.read(hostVersionsNotAskingFileName, &list); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := b.read(hostsSkippingApprovalFileName, &list); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if list = append(list, q.fileName()); len(list) > maxHostsNotAsking {
+	if list = append(list, q.fileName()); len(list) > maxHostsSkippingApproval {
 		list = list[1:]
 	}
-	return b.write(hostVersionsNotAskingFileName, list)
+	return b.write(hostsSkippingApprovalFileName, list)
 }
 
-// HostNotAsking reports whether a version of a host is known not to ask its user, or whether the
+// IsHostSkippingApproval reports whether a version of a host is known not to ask its user, or whether the
 // record cannot be read.
-func HostNotAsking(stateDir, host, version string) bool {
-	b, there := openHostQuestionsFolderWithFile(stateDir, hostVersionsNotAskingFileName)
+func IsHostSkippingApproval(stateDir, host, version string) bool {
+	b, there := openHostQuestionsFolderWithFile(stateDir, hostsSkippingApprovalFileName)
 	if !there {
 		return false
 	}
 	var list []string
-	err := b.read(hostVersionsNotAskingFileName, &list)
+	err := b.read(hostsSkippingApprovalFileName, &list)
 	q := HostQuestion{Host: host, HostVersion: version}
 	return err != nil || slices.Contains(list, q.fileName())
 }

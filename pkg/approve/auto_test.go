@@ -38,7 +38,7 @@ func TestAuto(t *testing.T) {
 		{"no hook, but the host of another is claimed", false, yes, no, "", "", 0, "tty: "},
 	} {
 		a, err := New(Options{
-			Store: &memory{}, RememberedAnswerKey: testBinding, StateDir: t.TempDir(), IsTerminalSharedWithParentProcess: c.hosted, HostCannotAskReason: c.host, UserCannotNoticePageReason: c.reachable,
+			Store: &memory{}, RememberedAnswerKey: testBinding, StateDir: t.TempDir(), SharesParentTerminal: c.hosted, HostCannotAskReason: c.host, UserCannotNoticePageReason: c.reachable,
 			Approval: config.Approval{Channels: config.ApprovalChannels{config.AutoChannels}, Timeout: config.Duration(time.Minute), UnattendedDenyOrWait: c.unattended},
 		})
 		if err != nil {

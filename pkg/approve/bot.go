@@ -52,14 +52,14 @@ func newBotClient() *http.Client {
 	}
 }
 
-// A tokenFormat describes the token of a chat bot: the setting that names the token's file, a
+// A botTokenFormat describes the token of a chat bot: the setting that names the token's file, a
 // regular expression that the token matches, and an example.
-type tokenFormat struct {
+type botTokenFormat struct {
 	settingName, pattern, example string
 }
 
 // readToken reads the token from a file. Its errors do not contain the token.
-func (t tokenFormat) readToken(file string) (string, error) {
+func (t botTokenFormat) readToken(file string) (string, error) {
 	if file == "" {
 		return "", fmt.Errorf("no bot is configured; set %s to a file with the token of the bot", t.settingName)
 	}
@@ -208,7 +208,7 @@ func possibleAnswerChoices(r *Request, isWholeActionShown bool) []string {
 	if isWholeActionShown && r.OffersTimedApproval {
 		list = append(list, choiceRemember)
 	}
-	if isWholeActionShown && r.AdvanceApprovalText != "" {
+	if isWholeActionShown && r.AdvanceApprovalScope != "" {
 		list = append(list, choiceAdvanceApproval)
 	}
 	return list
@@ -220,8 +220,8 @@ func questionText(r *Request, maxBytes int) (text string, isWholeActionShown boo
 	var out strings.Builder
 	out.WriteString(r.Summary + "\n")
 	isWholeActionShown = !r.IsPayloadTruncated
-	if r.AdvanceApprovalText != "" {
-		out.WriteString("\nThis kind: " + r.AdvanceApprovalText + "\n")
+	if r.AdvanceApprovalScope != "" {
+		out.WriteString("\nThis kind: " + r.AdvanceApprovalScope + "\n")
 	}
 	for _, f := range r.Payload {
 		fmt.Fprintf(&out, "\n%s:\n%s\n", f.Name, f.Value)

@@ -392,8 +392,8 @@ func TestBrowserSquatter(t *testing.T) {
 	p := newPage(t, push)
 	b.enter(p.link)
 	b.wait(`document.querySelectorAll("article").length === 1`)
-	var key pageRecord
-	if err := p.a.channels[0].(*webChannel).inbox.read(pageRecordFileName, &key); err != nil {
+	var key pageAccessRecord
+	if err := p.a.channels[0].(*webChannel).inbox.read(pageAccessRecordFileName, &key); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.a.Close(); err != nil {
@@ -427,7 +427,7 @@ func TestBrowserSquatter(t *testing.T) {
 	b.wait(`document.getElementById("status")?.textContent.includes("not the shield that opened this page")`)
 	mu.Lock()
 	defer mu.Unlock()
-	if text := heard.String(); !strings.Contains(text, "/hello") || strings.Contains(text, key.PageSecret) || strings.Contains(text, key.Code) || strings.Contains(text, "/session") || strings.Contains(text, "/answer") {
+	if text := heard.String(); !strings.Contains(text, "/hello") || strings.Contains(text, key.PageSecret) || strings.Contains(text, key.LoginCode) || strings.Contains(text, "/session") || strings.Contains(text, "/answer") {
 		t.Errorf("the squatter heard:\n%s", text)
 	}
 	if n := b.eval(`return document.querySelectorAll("article button").length`); n != 0.0 {

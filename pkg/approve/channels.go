@@ -38,7 +38,7 @@ func (o Options) CheckChannelUsable(channelName string) error {
 	if err != nil {
 		return err
 	}
-	return ch.Usable()
+	return ch.CheckUsable()
 }
 
 func channelNamed(name string, o *Options) (ApprovalChannel, error) {

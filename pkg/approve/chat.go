@@ -32,8 +32,8 @@ type QuestionNoticeTarget struct {
 
 // Limits of the file of notice targets, which approval.notify_file names.
 const (
-	maxNoticeTargets          = 16
-	maxNoticeTargetsFileBytes = 64 << 10
+	maxNotificationURLs          = 16
+	maxNotificationURLsFileBytes = 64 << 10
 )
 
 // QuestionNoticeTargets reads the file of notification places: one URL of a [shoutrrr] service per line. Empty lines
@@ -42,7 +42,7 @@ const (
 //
 // [shoutrrr]: https://pkg.go.dev/github.com/nicholas-fedor/shoutrrr
 func QuestionNoticeTargets(file string) ([]QuestionNoticeTarget, error) {
-	text, err := owner.ReadSecret(file, maxNoticeTargetsFileBytes)
+	text, err := owner.ReadSecret(file, maxNotificationURLsFileBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +59,8 @@ func QuestionNoticeTargets(file string) ([]QuestionNoticeTarget, error) {
 		if _, err := shoutrrr.CreateSender(line); err != nil || p.Service == "" {
 			return nil, fmt.Errorf("%s:%d: not the URL of a chat service, such as telegram://TOKEN@telegram?chats=CHAT", file, i+1)
 		}
-		if out = append(out, p); len(out) > maxNoticeTargets {
-			return nil, fmt.Errorf("%s: more than %d URLs; remove some", file, maxNoticeTargets)
+		if out = append(out, p); len(out) > maxNotificationURLs {
+			return nil, fmt.Errorf("%s: more than %d URLs; remove some", file, maxNotificationURLs)
 		}
 	}
 	if len(out) == 0 {
@@ -106,7 +106,7 @@ func (n *chatNotifier) sendWaitingQuestionNotice(o *Options, questionSummary str
 	}
 	n.loadOnce.Do(func() { n.targets, n.targetsLoadErr = QuestionNoticeTargets(o.NotificationURLsFile) })
 	fail := func(where string, err error) {
-		if o.NoticeOutput != nil && !o.IsTerminalSharedWithParentProcess {
+		if o.NoticeOutput != nil && !o.SharesParentTerminal {
 			fmt.Fprintf(o.NoticeOutput, "shield: %s: %v\n", where, err)
 		}
 	}
@@ -116,7 +116,7 @@ func (n *chatNotifier) sendWaitingQuestionNotice(o *Options, questionSummary str
 	}
 	text := notificationText(questionSummary) + ". For the page and its code, run: shield approvals"
 	for _, p := range n.targets {
-		if n.runningNotifications.Add(1) > maxConcurrentNotices*maxNoticeTargets {
+		if n.runningNotifications.Add(1) > maxConcurrentNotices*maxNotificationURLs {
 			n.runningNotifications.Add(-1)
 			return
 		}

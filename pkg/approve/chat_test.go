@@ -51,7 +51,7 @@ func TestPlacesRefused(t *testing.T) {
 		"no place":           {0o600, []string{"", "# none"}, "contains no URL"},
 		"no URL":             {0o600, []string{"generic://example.com", "hunter2hunter2"}, ":2: not the URL of a chat service"},
 		"unknown service":    {0o600, []string{"pigeon://hunter2hunter2@loft"}, ":1: not the URL of a chat service"},
-		"too many":           {0o600, strings.Split(strings.Repeat("generic://example.com ", maxNoticeTargets+1), " ")[:maxNoticeTargets+1], "more than 16"},
+		"too many":           {0o600, strings.Split(strings.Repeat("generic://example.com ", maxNotificationURLs+1), " ")[:maxNotificationURLs+1], "more than 16"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,11 +29,11 @@ func newApprovalProgramChannel(o *Options) ApprovalChannel { return &approvalPro
 
 func (*approvalProgramChannel) Name() string { return "command" }
 
-func (c *approvalProgramChannel) Usable() error {
+func (c *approvalProgramChannel) CheckUsable() error {
 	if len(c.options.CommandChannelArgv) == 0 {
 		return errors.New("no program is configured; set approval.command")
 	}
-	if c.options.IsTerminalSharedWithParentProcess && !filepath.IsAbs(c.options.CommandChannelArgv[0]) {
+	if c.options.SharesParentTerminal && !filepath.IsAbs(c.options.CommandChannelArgv[0]) {
 		return fmt.Errorf("the program %.80q of approval.command is in no system folder; write its absolute path", c.options.CommandChannelArgv[0])
 	}
 	if _, err := exec.LookPath(c.options.CommandChannelArgv[0]); err != nil {

@@ -149,7 +149,7 @@ func TestCommandRunsInItsFolder(t *testing.T) {
 func TestCommandUsable(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{nil, {"/nonexistent/program"}} {
-		if err := newApprovalProgramChannel(&Options{Approval: config.Approval{CommandChannelArgv: argv}}).Usable(); err == nil {
+		if err := newApprovalProgramChannel(&Options{Approval: config.Approval{CommandChannelArgv: argv}}).CheckUsable(); err == nil {
 			t.Errorf("%q is usable", argv)
 		}
 	}
@@ -175,15 +175,15 @@ func FuzzParseReply(f *testing.F) {
 func TestCommandOfHook(t *testing.T) {
 	t.Parallel()
 	o := Options{Approval: config.Approval{CommandChannelArgv: []string{"sh"}}}
-	if err := newApprovalProgramChannel(&o).Usable(); err != nil {
+	if err := newApprovalProgramChannel(&o).CheckUsable(); err != nil {
 		t.Errorf("without a hook: %v", err)
 	}
-	o.IsTerminalSharedWithParentProcess = true
-	if err := newApprovalProgramChannel(&o).Usable(); err == nil {
+	o.SharesParentTerminal = true
+	if err := newApprovalProgramChannel(&o).CheckUsable(); err == nil {
 		t.Error("a hook would run a program that PATH names")
 	}
 	o.CommandChannelArgv = []string{"/bin/sh"}
-	if err := newApprovalProgramChannel(&o).Usable(); err != nil {
+	if err := newApprovalProgramChannel(&o).CheckUsable(); err != nil {
 		t.Errorf("an absolute path: %v", err)
 	}
 }

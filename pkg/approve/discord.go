@@ -20,7 +20,7 @@ import (
 // [Discord's HTTP API]: https://discord.com/developers/docs/reference
 var discord = chatService{
 	name: "discord", title: "Discord", apiBaseURL: "https://discord.com/api/v10",
-	botTokenFormat:   tokenFormat{settingName: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
+	botTokenFormat:   botTokenFormat{settingName: "approval.discord.token_file", pattern: `^[A-Za-z0-9_-]{20,40}\.[A-Za-z0-9_-]{5,10}\.[A-Za-z0-9_-]{20,100}$`, example: "MTk4NjIyNDgzNDcx….Gxyz12.…"},
 	userIDPattern:    discordIDPattern,
 	chatIDPattern:    discordIDPattern,
 	maxQuestionBytes: 1600, // leaves room for the footer: Discord allows 2,000 characters per message

@@ -20,7 +20,7 @@ type keyInterpreter struct {
 	approvalCode          string
 	offersTimedApproval   bool // an approval for some minutes is possible
 	offersAdvanceApproval bool // the user can also approve all actions of this kind in advance
-	asksToolClass         bool // the answer can set the class of the tool
+	offersToolClassChoice bool // the answer can set the class of the tool
 	denyOnly              bool // the action is not shown in full, so it can only be denied
 	clock                 func() time.Time
 
@@ -174,41 +174,41 @@ func (g *keyInterpreter) interrupt() {
 	g.answerPhase, g.answer = answerPhaseAnswered, Answer{WantsNoMoreQuestions: true, Reason: "interrupted with ^C"}
 }
 
-// validLines returns the lines that are valid answers.
-func (g *keyInterpreter) validLines() []string {
+// validAnswerLines returns the lines that are valid answers.
+func (g *keyInterpreter) validAnswerLines() []string {
 	if g.denyOnly {
 		return []string{denyWord}
 	}
 	lines := []string{g.approvalCode, denyWord}
 	if g.offersTimedApproval {
-		lines = append(lines, g.timedApprovalLineToType())
+		lines = append(lines, g.timedApprovalAnswerLine())
 	}
 	if g.offersAdvanceApproval {
-		lines = append(lines, g.advanceApprovalLineToType())
+		lines = append(lines, g.advanceApprovalAnswerLine())
 	}
-	if g.asksToolClass {
+	if g.offersToolClassChoice {
 		for _, class := range analysis.ToolClasses {
-			lines = append(lines, g.toolClassLineToType(class))
+			lines = append(lines, g.toolClassAnswerLine(class))
 		}
 	}
 	return lines
 }
 
-func (g *keyInterpreter) toolClassLineToType(class analysis.ToolClass) string {
+func (g *keyInterpreter) toolClassAnswerLine(class analysis.ToolClass) string {
 	return g.approvalCode + " " + string(class)
 }
 
 // classOfLine returns the class that a line gives to the tool; "" if it gives none.
 func (g *keyInterpreter) classOfLine(line string) analysis.ToolClass {
-	if rest, ok := strings.CutPrefix(line, g.approvalCode+" "); ok && g.asksToolClass {
+	if rest, ok := strings.CutPrefix(line, g.approvalCode+" "); ok && g.offersToolClassChoice {
 		return classOfChoice(rest)
 	}
 	return ""
 }
 
-func (g *keyInterpreter) advanceApprovalLineToType() string { return g.approvalCode + " kind" }
+func (g *keyInterpreter) advanceApprovalAnswerLine() string { return g.approvalCode + " kind" }
 
-func (g *keyInterpreter) timedApprovalLineToType() string {
+func (g *keyInterpreter) timedApprovalAnswerLine() string {
 	return fmt.Sprintf("%s %d", g.approvalCode, truncatedMinutes(timedApprovalDuration))
 }
 
@@ -223,7 +223,7 @@ func (g *keyInterpreter) appendKeyToCurrentLine(k rune) {
 	switch {
 	case g.currentLine == denyWord+" ", g.currentLine == denyWord+",":
 		g.answerPhase = answerPhaseTypingDenialReason
-	case !slices.ContainsFunc(g.validLines(), func(l string) bool { return strings.HasPrefix(l, g.currentLine) }):
+	case !slices.ContainsFunc(g.validAnswerLines(), func(l string) bool { return strings.HasPrefix(l, g.currentLine) }):
 		g.answerPhase = answerPhaseInvalidLine
 	}
 }
@@ -243,9 +243,9 @@ func (g *keyInterpreter) enterLine() {
 	case g.denyOnly && line != "" && line != denyWord:
 	case line == g.approvalCode:
 		g.answerPhase, g.answer = answerPhaseAnswered, Answer{Approve: true}
-	case g.offersTimedApproval && line == g.timedApprovalLineToType():
+	case g.offersTimedApproval && line == g.timedApprovalAnswerLine():
 		g.answerPhase, g.answer = answerPhaseAnswered, Answer{Approve: true, RememberFor: timedApprovalDuration}
-	case g.offersAdvanceApproval && line == g.advanceApprovalLineToType():
+	case g.offersAdvanceApproval && line == g.advanceApprovalAnswerLine():
 		g.answerPhase, g.answer = answerPhaseAnswered, Answer{Approve: true, IsAdvanceApproval: true}
 	case g.classOfLine(line) != "":
 		class := g.classOfLine(line)
@@ -271,13 +271,13 @@ func (g *keyInterpreter) helpLines() []string {
 	}
 	list := []string{g.approvalCode + " Enter: approve once", "Enter: deny"}
 	if g.offersTimedApproval {
-		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.timedApprovalLineToType(), truncatedMinutes(timedApprovalDuration)))
+		list = append(list, fmt.Sprintf("%s Enter: approve for %d min", g.timedApprovalAnswerLine(), truncatedMinutes(timedApprovalDuration)))
 	}
 	if g.offersAdvanceApproval {
-		list = append(list, g.advanceApprovalLineToType()+" Enter: approve actions of this kind for this session")
+		list = append(list, g.advanceApprovalAnswerLine()+" Enter: approve actions of this kind for this session")
 	}
-	if g.asksToolClass {
-		list = append(list, g.approvalCode+" CLASS Enter: approve, and set the class of the tool (reads, workspace or elsewhere)", g.toolClassLineToType(analysis.ToolClassForbidden)+" Enter: deny, now and always")
+	if g.offersToolClassChoice {
+		list = append(list, g.approvalCode+" CLASS Enter: approve, and set the class of the tool (reads, workspace or elsewhere)", g.toolClassAnswerLine(analysis.ToolClassForbidden)+" Enter: deny, now and always")
 	}
 	return append(list, denyWord+" REASON Enter: deny and say why")
 }
@@ -303,9 +303,9 @@ func (g *keyInterpreter) currentAnswerText() string {
 		return "Deny by default; stop typing for one second before you answer"
 	case g.currentLine == g.approvalCode:
 		return "Approve once: press Enter"
-	case g.offersTimedApproval && g.currentLine == g.timedApprovalLineToType():
+	case g.offersTimedApproval && g.currentLine == g.timedApprovalAnswerLine():
 		return fmt.Sprintf("Approve for %d min: press Enter", truncatedMinutes(timedApprovalDuration))
-	case g.offersAdvanceApproval && g.currentLine == g.advanceApprovalLineToType():
+	case g.offersAdvanceApproval && g.currentLine == g.advanceApprovalAnswerLine():
 		return "Approve actions of this kind for this session: press Enter"
 	case g.classOfLine(g.currentLine) != "":
 		if class := g.classOfLine(g.currentLine); class != analysis.ToolClassForbidden {

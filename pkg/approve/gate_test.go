@@ -157,12 +157,12 @@ func typeAtLines(t *testing.T, remember bool, strokes []hostile.Keystrokes) (typ
 	t.Helper()
 	clock := &fakeClock{time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	q := &lineModeQuestion{interpreter: testGate(clock, remember), output: io.Discard}
-	step := func(k *typedKey) {
+	step := func(k *keyReadResult) {
 		was := q.interpreter.answerPhase
 		if q.interpreter.answerPhase == answerPhaseAnswered {
 			return
 		}
-		if err := q.handleKeyOrQuietTick(k); err != nil {
+		if err := q.handleKeyEvent(k); err != nil {
 			t.Fatal(err)
 		}
 		if was != answerPhaseTypingAnswer && q.interpreter.answerPhase == answerPhaseTypingAnswer {
@@ -173,7 +173,7 @@ func typeAtLines(t *testing.T, remember bool, strokes []hostile.Keystrokes) (typ
 		clock.pass(s.PauseBefore)
 		step(nil)
 		for _, r := range s.Bytes {
-			step(&typedKey{key: r})
+			step(&keyReadResult{key: r})
 		}
 	}
 	typed.answer, typed.err = q.answer()

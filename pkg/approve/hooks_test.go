@@ -91,7 +91,7 @@ func (in *install) hook(command string, n int) *hook {
 // approvals is what "shield approvals" prints in a terminal.
 func (in *install) approvals() ApprovalPageState {
 	in.t.Helper()
-	q, err := WaitingQuestions(filepath.Join(in.home, "state", "shield"), time.Now())
+	q, err := ReadApprovalPageState(filepath.Join(in.home, "state", "shield"), time.Now())
 	if err != nil {
 		in.t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func (in *install) page() *url.URL {
 	in.t.Helper()
 	var q ApprovalPageState
 	until(in.t, func() bool { q = in.approvals(); return q.PageLink != "" })
-	return withCode(in.t, q.PageLink+" with the code "+q.PageCode)
+	return withCode(in.t, q.PageLink+" with the code "+q.PageLoginCode)
 }
 
 // said waits until a hook has ended, and returns what it told its host.
@@ -158,7 +158,7 @@ func TestHooks(t *testing.T) {
 	for now.PageLink == "" { // until a process that waits has taken the page over
 		now = in.approvals()
 	}
-	if now.PageLink != "http://"+link.Host+"/" || now.PageCode != link.Fragment || len(now.Waiting) != 2 {
+	if now.PageLink != "http://"+link.Host+"/" || now.PageLoginCode != link.Fragment || len(now.Waiting) != 2 {
 		t.Errorf("after the kill: %+v, the link was %s", now, link)
 	}
 	b.wait(enabled)

@@ -22,7 +22,7 @@ func newHostChannel(o *Options) ApprovalChannel { return &hostChannel{o} }
 
 func (*hostChannel) Name() string { return HostChannel }
 
-func (h *hostChannel) Usable() error {
+func (h *hostChannel) CheckUsable() error {
 	if h.options.HostCannotAskReason == nil {
 		return errors.New("the channel host works only for hooks of an agent host; set approval.channels: auto")
 	}

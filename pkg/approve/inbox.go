@@ -49,7 +49,7 @@ type inboxQuestion struct {
 // in the same place and session, and for the same reasons. Only the processes that ask differ.
 func (e *inboxQuestion) isSameQuestion(o *inboxQuestion) bool {
 	return e.RememberedAnswerKey != "" && e.RememberedAnswerKey == o.RememberedAnswerKey && e.Request.Summary == o.Request.Summary &&
-		slices.Equal(e.Request.TierResultTexts, o.Request.TierResultTexts) && e.Request.OffersTimedApproval == o.Request.OffersTimedApproval && e.Request.AdvanceApprovalText == o.Request.AdvanceApprovalText &&
+		slices.Equal(e.Request.TierResultTexts, o.Request.TierResultTexts) && e.Request.OffersTimedApproval == o.Request.OffersTimedApproval && e.Request.AdvanceApprovalScope == o.Request.AdvanceApprovalScope &&
 		e.Request.UnknownToolDescription == o.Request.UnknownToolDescription
 }
 
@@ -298,7 +298,7 @@ func (b *questionInbox) writeAnswer(e *inboxQuestion, g pageOrChatAnswer) error 
 	if g.Choice == choiceRemember && !e.Request.OffersTimedApproval {
 		return errors.New("this action can only be approved once; choose Approve once")
 	}
-	if g.Choice == choiceAdvanceApproval && e.Request.AdvanceApprovalText == "" {
+	if g.Choice == choiceAdvanceApproval && e.Request.AdvanceApprovalScope == "" {
 		return errors.New("each action of this kind needs its own approval; choose Approve once")
 	}
 	if classOfChoice(g.Choice) != "" && e.Request.UnknownToolDescription == "" {

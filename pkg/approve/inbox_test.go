@@ -53,7 +53,7 @@ func TestOnePage(t *testing.T) {
 	var served ApprovalPageState
 	until(t, func() (ok bool) {
 		var err error
-		if served, err = WaitingQuestions(dir, time.Now()); err != nil {
+		if served, err = ReadApprovalPageState(dir, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if served.PageLink == "" {
@@ -66,7 +66,7 @@ func TestOnePage(t *testing.T) {
 		}
 		return err == nil
 	})
-	if served.PageLink != "http://"+first.link.Host+"/" || served.PageCode != first.link.Fragment {
+	if served.PageLink != "http://"+first.link.Host+"/" || served.PageLoginCode != first.link.Fragment {
 		t.Errorf("the link is now %s, was %s", served.PageLink, first.link)
 	}
 	if got := second.post(browser, "/answer", answerJSON(t, list[3].ID, choiceOnce, ""), nil); got != http.StatusUnauthorized {
@@ -322,11 +322,11 @@ func TestDeadQuestions(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.removeQuestion(late.ID, waits) })
-	if q, err := WaitingQuestions(dir, now); err != nil || len(q.Waiting) != 1 || q.Waiting[0].Number != 1 || q.PageLink != "" {
+	if q, err := ReadApprovalPageState(dir, now); err != nil || len(q.Waiting) != 1 || q.Waiting[0].Number != 1 || q.PageLink != "" {
 		t.Errorf("%+v, %v; want the first alone, since the second has no time left", q, err)
 	}
 	alive.Close() // as the kernel does for a process that dies
-	if q, err := WaitingQuestions(dir, now); err != nil || len(q.Waiting) != 0 {
+	if q, err := ReadApprovalPageState(dir, now); err != nil || len(q.Waiting) != 0 {
 		t.Errorf("%+v, %v; want none", q, err)
 	}
 	if err := b.removeFilesOfDeadAskers(t.Context()); err != nil {
@@ -351,12 +351,12 @@ func TestForgedPage(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	known := pageRecord{Address: address, PageSecret: strings.Repeat("0", 64), Code: strings.Repeat("1", 64)}
-	if err := os.WriteFile(b.path(pageRecordFileName), []byte(strings.Repeat("0", 64)+"\n"+toJSON(t, known)), 0o600); err != nil {
+	known := pageAccessRecord{Address: address, PageSecret: strings.Repeat("0", 64), LoginCode: strings.Repeat("1", 64)}
+	if err := os.WriteFile(b.path(pageAccessRecordFileName), []byte(strings.Repeat("0", 64)+"\n"+toJSON(t, known)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := pageIn(t, dir, push)
-	if p.link.Fragment == known.Code {
+	if p.link.Fragment == known.LoginCode {
 		t.Errorf("the link is %s", p.link)
 	}
 	if status, _ := p.enter(&http.Client{}, "key", known.PageSecret); status == http.StatusOK {
@@ -393,7 +393,7 @@ func TestAddressTaken(t *testing.T) {
 	if second.link.Host == first.link.Host {
 		t.Fatalf("both at %s", second.link.Host)
 	}
-	q, err := WaitingQuestions(dir, time.Now())
+	q, err := ReadApprovalPageState(dir, time.Now())
 	if err != nil || q.PreviousPageAddress != first.link.Host || q.PageLink != "http://"+second.link.Host+"/" || len(q.Waiting) != 1 {
 		t.Errorf("%+v, %v", q, err)
 	}
@@ -481,7 +481,7 @@ func TestHostedPrintsNoLink(t *testing.T) {
 	t.Parallel()
 	var n notices
 	a := newTest(t, &memory{})
-	a.options.NoticeOutput, a.options.IsTerminalSharedWithParentProcess = &n, true
+	a.options.NoticeOutput, a.options.SharesParentTerminal = &n, true
 	w := newWebChannel(&a.options).(*webChannel)
 	t.Cleanup(func() { w.Close() })
 	link, err := w.ServedPageLink(t.Context())

@@ -9,9 +9,9 @@ import (
 // is there and nothing waits.
 const idlePageServerPollInterval = time.Second
 
-// pageCodeLifetimeAfterLastQuestion is how long the code of the approval page stays valid after the last question is
+// pageCodeGracePeriod is how long the code of the approval page stays valid after the last question is
 // gone, if the page is served permanently.
-const pageCodeLifetimeAfterLastQuestion = 10 * time.Second
+const pageCodeGracePeriod = 10 * time.Second
 
 // ServeApprovalPage serves the approval page until ctx ends, even while no question waits. If
 // another process serves the page, ServeApprovalPage serves it after that process ends. If the page
@@ -19,7 +19,7 @@ const pageCodeLifetimeAfterLastQuestion = 10 * time.Second
 // The option Clock is required.
 func ServeApprovalPage(ctx context.Context, o Options, onServeFailure func(error)) error {
 	w := &webChannel{options: &o, servesWithoutWaitingQuestion: true, pendingByID: map[string]*pendingQuestion{}, wakeSignal: make(chan struct{}, 1)}
-	if err := w.Usable(); err != nil {
+	if err := w.CheckUsable(); err != nil {
 		return err
 	}
 	if err := w.openInboxOnce(); err != nil {
@@ -66,19 +66,19 @@ func (s *pageServer) renewUnusedCode() error {
 	now := s.clock()
 	switch {
 	case len(s.waiting) > 0:
-		s.lastQuestionGoneAt, s.questionWaitedSinceCodeDrawn = time.Time{}, true
-	case !s.questionWaitedSinceCodeDrawn:
+		s.lastQuestionGoneAt, s.questionWaitedSinceCodeRenewal = time.Time{}, true
+	case !s.questionWaitedSinceCodeRenewal:
 	case s.lastQuestionGoneAt.IsZero():
 		s.lastQuestionGoneAt = now
-	case now.Sub(s.lastQuestionGoneAt) >= pageCodeLifetimeAfterLastQuestion:
+	case now.Sub(s.lastQuestionGoneAt) >= pageCodeGracePeriod:
 		p := s.page
-		if err := p.renewCode(); err != nil {
+		if err := p.renewLoginCode(); err != nil {
 			return err
 		}
-		if err := s.inbox.write(pageRecordFileName, p); err != nil {
+		if err := s.inbox.write(pageAccessRecordFileName, p); err != nil {
 			return err
 		}
-		s.page, s.codeHash, s.questionWaitedSinceCodeDrawn, s.lastQuestionGoneAt = p, "", false, time.Time{}
+		s.page, s.codeHash, s.questionWaitedSinceCodeRenewal, s.lastQuestionGoneAt = p, "", false, time.Time{}
 	}
 	return nil
 }

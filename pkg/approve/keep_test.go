@@ -107,7 +107,7 @@ func TestKeptLink(t *testing.T) {
 		return withCode(t, kept.pageAddressAndCode())
 	}
 	first := step()
-	clock.forward(pageCodeLifetimeAfterLastQuestion)
+	clock.forward(pageCodeGracePeriod)
 	if now := step(); *now != *first {
 		t.Error("the link changes though nothing was asked")
 	}
@@ -120,7 +120,7 @@ func TestKeptLink(t *testing.T) {
 	}
 	<-p.verdict
 	step()
-	clock.forward(pageCodeLifetimeAfterLastQuestion - time.Second)
+	clock.forward(pageCodeGracePeriod - time.Second)
 	if now := step(); *now != *first {
 		t.Error("the link changes at once")
 	}
@@ -135,7 +135,7 @@ func TestKeptLink(t *testing.T) {
 	if status, _ := p.enter(&http.Client{}, "key", key); status != http.StatusOK {
 		t.Errorf("a page that is open is refused: %d", status)
 	}
-	if q, err := WaitingQuestions(dir, clock.time()); err != nil || q.PageLink != "http://"+now.Host+"/" || q.PageCode != now.Fragment {
+	if q, err := ReadApprovalPageState(dir, clock.time()); err != nil || q.PageLink != "http://"+now.Host+"/" || q.PageLoginCode != now.Fragment {
 		t.Errorf("approvals prints %q: %v; want %s", q.PageLink, err, now)
 	}
 }

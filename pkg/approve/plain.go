@@ -26,8 +26,8 @@ type lineModeQuestion struct {
 	denialReason []rune
 }
 
-// A typedKey is a key of a terminal, or the error after the last one.
-type typedKey struct {
+// A keyReadResult is a key of a terminal, or the error after the last one.
+type keyReadResult struct {
 	key rune
 	err error
 }
@@ -52,7 +52,7 @@ func (t *ttyChannel) askInLineMode(ctx context.Context, d *term.Device, r *Reque
 	}
 	r.StartTimer()
 	ctx, cancel := context.WithCancel(ctx)
-	keys := make(chan typedKey)
+	keys := make(chan keyReadResult)
 	go readKeys(ctx, in, keys)
 	defer func() {
 		cancel()
@@ -67,13 +67,13 @@ func (t *ttyChannel) askInLineMode(ctx context.Context, d *term.Device, r *Reque
 }
 
 // readKeys forwards what is typed, until an error or the end of ctx.
-func readKeys(ctx context.Context, in io.Reader, keys chan<- typedKey) {
+func readKeys(ctx context.Context, in io.Reader, keys chan<- keyReadResult) {
 	defer close(keys)
 	runes := bufio.NewReader(in)
 	for {
 		k, _, err := runes.ReadRune()
 		select {
-		case keys <- typedKey{k, err}:
+		case keys <- keyReadResult{k, err}:
 		case <-ctx.Done():
 			return
 		}
@@ -98,16 +98,16 @@ func (q *lineModeQuestion) print(columns int) error {
 
 // awaitAnswer handles keys until the question is answered. quietTicks delivers a value when no key
 // was pressed for a while.
-func (q *lineModeQuestion) awaitAnswer(ctx context.Context, keys <-chan typedKey, quietTicks <-chan time.Time) (Answer, error) {
+func (q *lineModeQuestion) awaitAnswer(ctx context.Context, keys <-chan keyReadResult, quietTicks <-chan time.Time) (Answer, error) {
 	for q.interpreter.answerPhase != answerPhaseAnswered {
 		var err error
 		select {
 		case <-ctx.Done():
 			return Answer{}, ctx.Err()
 		case k := <-keys:
-			err = q.handleKeyOrQuietTick(&k)
+			err = q.handleKeyEvent(&k)
 		case <-quietTicks:
-			err = q.handleKeyOrQuietTick(nil)
+			err = q.handleKeyEvent(nil)
 		}
 		if err != nil {
 			return Answer{}, err
@@ -116,8 +116,8 @@ func (q *lineModeQuestion) awaitAnswer(ctx context.Context, keys <-chan typedKey
 	return q.answer()
 }
 
-// handleKeyOrQuietTick handles a key, or nil if none was pressed for a while, and shows what changed.
-func (q *lineModeQuestion) handleKeyOrQuietTick(k *typedKey) error {
+// handleKeyEvent handles a key, or nil if none was pressed for a while, and shows what changed.
+func (q *lineModeQuestion) handleKeyEvent(k *keyReadResult) error {
 	was, echo := q.interpreter.answerPhase, ""
 	switch {
 	case k == nil:

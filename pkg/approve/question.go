@@ -312,8 +312,8 @@ func requestLines(r *Request, columns int) (out []string, whole bool) {
 			add(f.Name, f.Value)
 		}
 	}
-	if r.AdvanceApprovalText != "" {
-		add("this kind", r.AdvanceApprovalText)
+	if r.AdvanceApprovalScope != "" {
+		add("this kind", r.AdvanceApprovalScope)
 	}
 	if r.UnknownToolDescription != "" {
 		add("tool", r.UnknownToolDescription)

@@ -21,14 +21,14 @@ type Question struct {
 // ApprovalPageState is the state of the approval page: its address and the waiting questions.
 type ApprovalPageState struct {
 	PageLink            string     `json:"link,omitempty"`  // URL of the page; "" if no process serves it
-	PageCode            string     `json:"code,omitempty"`  // the code of the page; anyone who has it can answer
+	PageLoginCode       string     `json:"code,omitempty"`  // the code of the page; anyone who has it can answer
 	PreviousPageAddress string     `json:"moved,omitempty"` // the page's previous address, which another program uses now
 	Waiting             []Question `json:"waiting"`         // the questions, oldest first
 }
 
-// WaitingQuestions returns the state of the approval page whose files are in stateDir: the questions of all
+// ReadApprovalPageState returns the state of the approval page whose files are in stateDir: the questions of all
 // processes that wait at time now and, if the page is served, its link and code.
-func WaitingQuestions(stateDir string, now time.Time) (ApprovalPageState, error) {
+func ReadApprovalPageState(stateDir string, now time.Time) (ApprovalPageState, error) {
 	q := ApprovalPageState{Waiting: []Question{}}
 	// Do not create a key here: a key without a state file would count as damage.
 	if has, err := verdict.HasKey(stateDir); err != nil || !has {
@@ -47,12 +47,12 @@ func WaitingQuestions(stateDir string, now time.Time) (ApprovalPageState, error)
 		e := group[0]
 		q.Waiting = append(q.Waiting, Question{e.Number, e.Request.Summary, e.Request.CWD, e.AskedAt, e.DeniedAt, len(group)})
 	}
-	var p pageRecord
+	var p pageAccessRecord
 	if served, err := b.isPageServed(); err != nil || !served {
 		return q, err
 	}
-	if err := b.read(pageRecordFileName, &p); err == nil {
-		q.PageLink, q.PageCode, q.PreviousPageAddress = p.link(), p.Code, p.PreviousAddress
+	if err := b.read(pageAccessRecordFileName, &p); err == nil {
+		q.PageLink, q.PageLoginCode, q.PreviousPageAddress = p.link(), p.LoginCode, p.PreviousAddress
 	}
 	return q, nil
 }

@@ -19,7 +19,7 @@ import (
 type chatService struct {
 	name, title                  string
 	apiBaseURL                   string
-	botTokenFormat               tokenFormat
+	botTokenFormat               botTokenFormat
 	userIDPattern, chatIDPattern string // regular expressions for the service's IDs of users and of chats
 	maxQuestionBytes             int    // most bytes of a question
 	settings                     func(*config.Approval) *config.ChatApproval
@@ -96,7 +96,7 @@ func (c *reactionChannel) Name() string { return c.name }
 
 func (c *reactionChannel) title() string { return c.chatService.title }
 
-func (c *reactionChannel) Usable() error {
+func (c *reactionChannel) CheckUsable() error {
 	_, err := c.openServiceClient()
 	set := c.settings(&c.options.Approval)
 	isUser := regexp.MustCompile(c.userIDPattern).MatchString
@@ -155,7 +155,7 @@ func retryRateLimited(ctx context.Context, f func() error) error {
 }
 
 func (c *reactionChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
-	if err := c.Usable(); err != nil {
+	if err := c.CheckUsable(); err != nil {
 		return Answer{}, err
 	}
 	b, err := c.openServiceClient()
@@ -247,7 +247,7 @@ func (c *reactionChannel) firstApproverChoice(reactingUsersByChoice map[string][
 // printChannelFailureOnce reports once why no answer can come from this service.
 func (c *reactionChannel) printChannelFailureOnce(err error) {
 	c.failureReported.Do(func() {
-		if c.options.NoticeOutput != nil && !c.options.IsTerminalSharedWithParentProcess {
+		if c.options.NoticeOutput != nil && !c.options.SharesParentTerminal {
 			fmt.Fprintf(c.options.NoticeOutput, "shield: %s: %v\n", c.chatService.title, err)
 		}
 	})
@@ -255,7 +255,7 @@ func (c *reactionChannel) printChannelFailureOnce(err error) {
 
 // postTestMessage posts a text, and checks that reactions to it can be read.
 func (c *reactionChannel) postTestMessage(ctx context.Context, text string) error {
-	if err := c.Usable(); err != nil {
+	if err := c.CheckUsable(); err != nil {
 		return err
 	}
 	b, err := c.openServiceClient()

@@ -44,9 +44,9 @@ type Refusal struct {
 	ToolDescription               string           `json:"about,omitempty"`  // description of the unknown tool
 	DeniedByRule                  bool             `json:"denied,omitempty"` // a deny or blocking rule refused the action
 
-	ToolClassAnswerKey string `json:"tool_binding,omitempty"` // key under which OfferedToolClassAnswer is stored
+	ToolClassStoreKey string `json:"tool_binding,omitempty"` // key under which OfferedToolClassAnswer is stored
 
-	IsNoLongerAllowable bool `json:"done,omitempty"` // the refusal was allowed; its record stays only so that Ref is not used again too soon
+	IsNoLongerOverridable bool `json:"done,omitempty"` // the refusal was allowed; its record stays only so that Ref is not used again too soon
 }
 
 // An AllowOnceGrant is a person's permission to do a refused action once.
@@ -60,15 +60,15 @@ type AllowOnceGrant struct {
 // Limits of stored refusals and of their references: a person allows a refused action by its reference, a short
 // ID.
 const (
-	MaxAllowableRefusalAge = time.Hour        // time in which a refusal can be allowed
-	GrantLifetime          = 15 * time.Minute // time in which the agent can then do the action
-	usedGrantRetention     = time.Minute      // how long a used grant is remembered, for a repeated call
-	refReuseAfter          = 24 * time.Hour   // time in which a reference is not used again
-	maxRefusals            = 256              // refusals stored at a time, each under its own reference
-	maxRefusalBytes        = 32 << 10         // bytes of a record: more cannot be shown in full
-	refLength              = 3
-	refLetters             = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
-	refusalStoreNamespace  = "refused"
+	MaxOverridableRefusalAge = time.Hour        // time in which a refusal can be allowed
+	GrantLifetime            = 15 * time.Minute // time in which the agent can then do the action
+	usedGrantRetention       = time.Minute      // how long a used grant is remembered, for a repeated call
+	refusalRefReuseDelay     = 24 * time.Hour   // time in which a reference is not used again
+	maxRefusals              = 256              // refusals stored at a time, each under its own reference
+	maxRefusalBytes          = 32 << 10         // bytes of a record: more cannot be shown in full
+	minRefusalRefChars       = 3
+	refusalRefLetters        = "bcdfghjkmnpqrstvwxz23456789" // no vowels, which make words, and no 0, 1 and l
+	refusalStoreNamespace    = "refused"
 )
 
 // Errors about the reference of a refusal.
@@ -119,13 +119,13 @@ func (s *DecisionStore) AddRefusal(ctx context.Context, r *Refusal) error {
 // drawUnusedRefusalRef draws a reference that is not in use.
 func drawUnusedRefusalRef(isUnused func(string) bool) (string, error) {
 	for try := range 100 {
-		name := make([]byte, refLength+try/20)
+		name := make([]byte, minRefusalRefChars+try/20)
 		for i := range name {
-			n, err := rand.Int(rand.Reader, big.NewInt(int64(len(refLetters))))
+			n, err := rand.Int(rand.Reader, big.NewInt(int64(len(refusalRefLetters))))
 			if err != nil {
 				return "", fmt.Errorf("draw a reference: %w", err)
 			}
-			name[i] = refLetters[n.Int64()]
+			name[i] = refusalRefLetters[n.Int64()]
 		}
 		if isUnused(string(name)) {
 			return string(name), nil
@@ -134,7 +134,7 @@ func drawUnusedRefusalRef(isUnused func(string) bool) (string, error) {
 	return "", errors.New("shield found no unused reference for the refused action; wait an hour")
 }
 
-// evictOldRefusalRefs deletes the refusals older than refReuseAfter, which frees their references (short IDs),
+// evictOldRefusalRefs deletes the refusals older than refusalRefReuseDelay, which frees their references (short IDs),
 // and, if too many remain, the oldest of the others. If a refusal with this actionKey can still be allowed, it
 // deletes nothing and returns the reference of that refusal; otherwise it returns "".
 func (s *DecisionStore) evictOldRefusalRefs(sh *state.NamespaceTx, now time.Time, actionKey string) (refOfSameAction string, err error) {
@@ -147,11 +147,11 @@ func (s *DecisionStore) evictOldRefusalRefs(sh *state.NamespaceTx, now time.Time
 		one := aged{name: string(key)}
 		if r, err := s.unsealRefusal(value); err == nil {
 			one.at = r.RefusedAtUnixSeconds
-			if r.ActionKey == actionKey && r.Ref == one.name && !r.IsNoLongerAllowable && !s.isExpired(r) {
+			if r.ActionKey == actionKey && r.Ref == one.name && !r.IsNoLongerOverridable && !s.isExpired(r) {
 				refOfSameAction = r.Ref
 			}
 		}
-		if now.Sub(time.Unix(one.at, 0)) >= refReuseAfter {
+		if now.Sub(time.Unix(one.at, 0)) >= refusalRefReuseDelay {
 			drop = append(drop, one)
 		} else {
 			kept = append(kept, one)
@@ -180,7 +180,7 @@ func (s *DecisionStore) ListAllowableRefusals(ctx context.Context, user string) 
 		list = nil
 		return sh.Each(refusalStoreGroupName, func(key, value []byte) error {
 			r, err := s.unsealRefusal(value)
-			if err == nil && r.Ref == string(key) && r.User == user && !r.IsNoLongerAllowable && !s.isExpired(r) {
+			if err == nil && r.Ref == string(key) && r.User == user && !r.IsNoLongerOverridable && !s.isExpired(r) {
 				list = append(list, *r)
 			}
 			return nil
@@ -192,16 +192,16 @@ func (s *DecisionStore) ListAllowableRefusals(ctx context.Context, user string) 
 	return list, err
 }
 
-// FindAllowableRefusal returns the refusal with a reference, or an error that says why it cannot be allowed.
-func (s *DecisionStore) FindAllowableRefusal(ctx context.Context, user, ref string) (r *Refusal, err error) {
+// FindOverridableRefusal returns the refusal with a reference, or an error that says why it cannot be allowed.
+func (s *DecisionStore) FindOverridableRefusal(ctx context.Context, user, ref string) (r *Refusal, err error) {
 	err = s.Store.ViewNamespace(ctx, refusalStoreNamespace, func(sh *state.NamespaceTx) (err error) {
-		r, err = s.findAllowableRefusalInTx(sh, user, ref)
+		r, err = s.findOverridableRefusalInTx(sh, user, ref)
 		return err
 	})
 	return r, err
 }
 
-func (s *DecisionStore) findAllowableRefusalInTx(sh *state.NamespaceTx, user, ref string) (*Refusal, error) {
+func (s *DecisionStore) findOverridableRefusalInTx(sh *state.NamespaceTx, user, ref string) (*Refusal, error) {
 	value := sh.Get(refusalStoreGroupName, []byte(ref))
 	r, err := s.unsealRefusal(value)
 	switch {
@@ -209,7 +209,7 @@ func (s *DecisionStore) findAllowableRefusalInTx(sh *state.NamespaceTx, user, re
 		return nil, ErrUnknownRef
 	case s.isExpired(r):
 		return nil, ErrOldRef
-	case r.IsNoLongerAllowable:
+	case r.IsNoLongerOverridable:
 		return nil, ErrUsedRef
 	}
 	return r, nil
@@ -219,21 +219,21 @@ func (s *DecisionStore) findAllowableRefusalInTx(sh *state.NamespaceTx, user, re
 // expired: the clock was set back.
 func (s *DecisionStore) isExpired(r *Refusal) bool {
 	age := s.Clock().Sub(time.Unix(r.RefusedAtUnixSeconds, 0))
-	return age >= MaxAllowableRefusalAge || age < -time.Minute
+	return age >= MaxOverridableRefusalAge || age < -time.Minute
 }
 
 // Allow permits a refused action once. Of concurrent calls for one refusal only one succeeds.
 func (s *DecisionStore) Allow(ctx context.Context, r *Refusal, by string) (AllowOnceGrant, error) {
 	g := AllowOnceGrant{RefusalRef: r.Ref, By: by, Until: s.Clock().Add(GrantLifetime), ActionKey: r.ActionKey}
 	err := s.Store.UpdateNamespace(ctx, refusalStoreNamespace, func(sh *state.NamespaceTx) error {
-		now, err := s.findAllowableRefusalInTx(sh, r.User, r.Ref)
+		now, err := s.findOverridableRefusalInTx(sh, r.User, r.Ref)
 		if err != nil {
 			return err
 		}
 		if now.ActionKey != r.ActionKey {
 			return ErrUnknownRef
 		}
-		now.IsNoLongerAllowable, now.Payload = true, json.RawMessage("null")
+		now.IsNoLongerOverridable, now.Payload = true, json.RawMessage("null")
 		value, err := s.sealRecord(now)
 		if err != nil {
 			return err

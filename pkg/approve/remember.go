@@ -95,7 +95,7 @@ func isApprovalRememberable(c *analysis.ActionCase) bool {
 			return false
 		}
 		switch e.KindForPolicies() {
-		case effect.UnknownEffect, effect.RunDownload, effect.RunDecodedText, effect.RunSiblingCommandOutput, effect.RemoteShell:
+		case effect.UnknownEffect, effect.RunDownload, effect.RunDecodedText, effect.RunCommandOutput, effect.RemoteShell:
 			return false
 		case effect.Execute:
 			if e.Class == effect.UnknownClass || programs.IsCodeInterpreter(e.Program) || slices.Contains(workspaceCodeRunners, e.Program) { // runs code that can change before the next run, such as a script or a build

@@ -33,7 +33,7 @@ type Request struct {
 	Effects                  []string       `json:"effects"`
 	TierResultTexts          []string       `json:"tiers"`          // what each tier said so far, with its confidence
 	OffersTimedApproval      bool           `json:"remember"`       // can be approved for some minutes
-	AdvanceApprovalText      string         `json:"kind,omitempty"` // the actions of this kind that an advance approval for this session would cover; "" if none is offered
+	AdvanceApprovalScope     string         `json:"kind,omitempty"` // the actions of this kind that an advance approval for this session would cover; "" if none is offered
 	UnknownToolDescription   string         `json:"tool,omitempty"` // description of an unknown tool, which the answer can classify; "" if there is none
 	SecondsToAnswer          int            `json:"seconds"`        // seconds to answer, from when the request is shown
 
@@ -99,7 +99,7 @@ func (a *Approver) newRequest(ctx context.Context, c *analysis.ActionCase, offer
 
 // tierResultTexts returns what the steps of a trail said, without repetitions of another step or of the
 // summary.
-func tierResultTexts(trail []verdict.Step, clean func(string) string) (out []string) {
+func tierResultTexts(trail []verdict.TierStep, clean func(string) string) (out []string) {
 	said := map[string]bool{}
 	if s := mostInformativeStep(trail); s != nil {
 		said[reasoningWithoutTierPrefix(s)] = true
@@ -206,7 +206,7 @@ func payloadFields(payload map[string]any, redacted any, clean func(string) stri
 func (r *Request) truncatePayloadFields(maxBytesPerField int) *Request {
 	short := &Request{
 		ID: r.ID, Summary: r.Summary, ActionType: r.ActionType, IsPayloadTruncated: r.IsPayloadTruncated, CWD: r.CWD, Session: r.Session, AskingProgramDescription: r.AskingProgramDescription,
-		Effects: r.Effects, TierResultTexts: r.TierResultTexts, OffersTimedApproval: r.OffersTimedApproval, AdvanceApprovalText: r.AdvanceApprovalText, UnknownToolDescription: r.UnknownToolDescription, SecondsToAnswer: r.SecondsToAnswer,
+		Effects: r.Effects, TierResultTexts: r.TierResultTexts, OffersTimedApproval: r.OffersTimedApproval, AdvanceApprovalScope: r.AdvanceApprovalScope, UnknownToolDescription: r.UnknownToolDescription, SecondsToAnswer: r.SecondsToAnswer,
 	}
 	for _, f := range r.Payload {
 		short.Payload = append(short.Payload, PayloadField{f.Name, truncateMultilineText(f.Value, maxBytesPerField)})

@@ -31,7 +31,7 @@ func questionSummary(c *analysis.ActionCase, clean func(string) string) string {
 // kindsByGravity orders effects by how much harm they can do, the worst first.
 var kindsByGravity = []effect.Kind{
 	effect.TamperWithShield, effect.RemoteShell, effect.SendSecret, effect.RunDownload, effect.RunDecodedText, effect.DestroyData, effect.ReadSecret,
-	effect.ChangeRemoteSystem, effect.SendData, effect.RunSiblingCommandOutput, effect.RunCode, effect.UnknownEffect, effect.DeleteDirectory, effect.Persist, effect.SendMessage,
+	effect.ChangeRemoteSystem, effect.SendData, effect.RunCommandOutput, effect.RunCode, effect.UnknownEffect, effect.DeleteDirectory, effect.Persist, effect.SendMessage,
 	effect.ChangePrivilege, effect.ChangeSystem, effect.StopProcess, effect.DeleteFile, effect.ChangePermissions, effect.HTTPRequest, effect.Connect,
 }
 
@@ -91,35 +91,35 @@ func quoteInCurlyQuotes(s string) string {
 
 // effectVerbs are the verbs for kinds of effects.
 var effectVerbs = map[effect.Kind]string{
-	effect.ReadFile:                "read",
-	effect.WriteFile:               "write",
-	effect.DeleteFile:              "delete",
-	effect.DeleteDirectory:         "delete the folder",
-	effect.MoveFile:                "move",
-	effect.ListDirectory:           "list",
-	effect.CreateDirectory:         "create the folder",
-	effect.ChangePermissions:       "change the permissions of",
-	effect.Execute:                 "run",
-	effect.HTTPRequest:             "send a request to",
-	effect.Connect:                 "connect to",
-	effect.Listen:                  "accept connections from other machines",
-	effect.SendMessage:             "send a message to",
-	effect.Persist:                 "set up code to run later from",
-	effect.ChangePrivilege:         "run with other privileges",
-	effect.ChangeSystem:            "change the system with",
-	effect.ChangeRemoteSystem:      "change what is stored at",
-	effect.StopProcess:             "stop a process",
-	effect.ReadSecret:              "read credentials",
-	effect.ReadClipboard:           "read the clipboard, the screen or the keyboard",
-	effect.DestroyData:             "destroy data that cannot be restored",
-	effect.RunDownload:             "run code directly from the network",
-	effect.RunDecodedText:          "run encoded code",
-	effect.RunSiblingCommandOutput: "run the output of another command",
-	effect.SendSecret:              "send secrets to",
-	effect.SendData:                "send local data to",
-	effect.RunCode:                 "run the code in",
-	effect.TamperWithShield:        "change shield or the agent's security settings",
-	effect.RemoteShell:             "give another machine a shell",
+	effect.ReadFile:           "read",
+	effect.WriteFile:          "write",
+	effect.DeleteFile:         "delete",
+	effect.DeleteDirectory:    "delete the folder",
+	effect.MoveFile:           "move",
+	effect.ListDirectory:      "list",
+	effect.CreateDirectory:    "create the folder",
+	effect.ChangePermissions:  "change the permissions of",
+	effect.Execute:            "run",
+	effect.HTTPRequest:        "send a request to",
+	effect.Connect:            "connect to",
+	effect.Listen:             "accept connections from other machines",
+	effect.SendMessage:        "send a message to",
+	effect.Persist:            "set up code to run later from",
+	effect.ChangePrivilege:    "run with other privileges",
+	effect.ChangeSystem:       "change the system with",
+	effect.ChangeRemoteSystem: "change what is stored at",
+	effect.StopProcess:        "stop a process",
+	effect.ReadSecret:         "read credentials",
+	effect.ReadClipboard:      "read the clipboard, the screen or the keyboard",
+	effect.DestroyData:        "destroy data that cannot be restored",
+	effect.RunDownload:        "run code directly from the network",
+	effect.RunDecodedText:     "run encoded code",
+	effect.RunCommandOutput:   "run the output of another command",
+	effect.SendSecret:         "send secrets to",
+	effect.SendData:           "send local data to",
+	effect.RunCode:            "run the code in",
+	effect.TamperWithShield:   "change shield or the agent's security settings",
+	effect.RemoteShell:        "give another machine a shell",
 }
 
 // describeEffect describes an effect, its object and its program for a person.
@@ -216,7 +216,7 @@ func effectTarget(c *analysis.ActionCase, e *effect.Effect) string {
 
 // reasonToAskUser returns why a person is asked: the text of the rule or model that asked, without its
 // advice to the agent.
-func reasonToAskUser(earlierSteps []verdict.Step, redactText func(string) string) string {
+func reasonToAskUser(earlierSteps []verdict.TierStep, redactText func(string) string) string {
 	said := mostInformativeStep(earlierSteps)
 	if said == nil {
 		return "no earlier tier judged it"
@@ -230,7 +230,7 @@ func reasonToAskUser(earlierSteps []verdict.Step, redactText func(string) string
 }
 
 // mostInformativeStep returns the step whose reason tells a person most about the question; nil for none.
-func mostInformativeStep(trail []verdict.Step) (said *verdict.Step) {
+func mostInformativeStep(trail []verdict.TierStep) (said *verdict.TierStep) {
 	for i := range trail {
 		s := &trail[i]
 		if s.Decision != verdict.Escalate || s.ErrorCode != "" || s.Reasoning == "" {
@@ -244,7 +244,7 @@ func mostInformativeStep(trail []verdict.Step) (said *verdict.Step) {
 }
 
 // stepReasonUsefulness ranks steps by how useful their reasons are to a person.
-func stepReasonUsefulness(s *verdict.Step) int {
+func stepReasonUsefulness(s *verdict.TierStep) int {
 	switch {
 	case s.JudgeName == "evaluator":
 		return 2
@@ -257,7 +257,7 @@ func stepReasonUsefulness(s *verdict.Step) int {
 
 // reasoningWithoutTierPrefix removes the source at the beginning of a reasoning, such as "heuristic
 // [git_force_push, high]: ".
-func reasoningWithoutTierPrefix(s *verdict.Step) string {
+func reasoningWithoutTierPrefix(s *verdict.TierStep) string {
 	if strings.HasPrefix(s.Reasoning, s.JudgeName) {
 		if _, text, ok := strings.Cut(s.Reasoning, ": "); ok {
 			return text
@@ -385,11 +385,11 @@ var effectFactPhrases = map[string]string{
 	"lost":      "cannot be restored",
 	"trusted":   "trusted",
 
-	string(effect.LabelPersonalData):         "personal data",
-	string(effect.LabelFromNetwork):          "data from the network",
-	string(effect.LabelDecoderOutput):        "decoded data",
-	string(effect.LabelSiblingCommandOutput): "output of another command",
-	string(effect.LabelUntrusted):            "untrusted data",
-	string(effect.LabelDatabaseRows):         "rows of a database",
-	string(effect.LabelPublishableData):      "public data",
+	string(effect.LabelPersonalData):    "personal data",
+	string(effect.LabelFromNetwork):     "data from the network",
+	string(effect.LabelDecoderOutput):   "decoded data",
+	string(effect.LabelCommandOutput):   "output of another command",
+	string(effect.LabelUntrusted):       "untrusted data",
+	string(effect.LabelDatabaseRows):    "rows of a database",
+	string(effect.LabelPublishableData): "public data",
 }

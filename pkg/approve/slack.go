@@ -20,7 +20,7 @@ import (
 // [Slack's Web API]: https://docs.slack.dev/apis/web-api/
 var slack = chatService{
 	name: "slack", title: "Slack", apiBaseURL: "https://slack.com/api",
-	botTokenFormat:   tokenFormat{settingName: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
+	botTokenFormat:   botTokenFormat{settingName: "approval.slack.token_file", pattern: `^xoxb-[A-Za-z0-9-]{10,200}$`, example: "xoxb-…"},
 	userIDPattern:    `^[UW][A-Z0-9]{5,20}$`,
 	chatIDPattern:    `^[CGDUW][A-Z0-9]{5,20}$`,
 	maxQuestionBytes: 3000,

@@ -43,7 +43,7 @@ func newTelegramChannel(o *Options) ApprovalChannel {
 
 func (*telegramChannel) Name() string { return "telegram" }
 
-func (t *telegramChannel) Usable() error {
+func (t *telegramChannel) CheckUsable() error {
 	_, err := t.bot()
 	switch {
 	case err != nil:
@@ -69,7 +69,7 @@ func (t *telegramChannel) chatID() int {
 }
 
 func (t *telegramChannel) Ask(ctx context.Context, r *Request) (Answer, error) {
-	if err := t.Usable(); err != nil {
+	if err := t.CheckUsable(); err != nil {
 		return Answer{}, err
 	}
 	b, err := t.bot()
@@ -184,7 +184,7 @@ func (t *telegramChannel) recordButtonPressAnswers(ctx context.Context, b *teleg
 		for i := range news {
 			next = max(next, news[i].ID+1)
 			if p := news[i].Press; p != nil {
-				_ = b.showNotice(ctx, p, t.recordAnswerReturningReplyText(box, p)) // the answer counts even if this fails
+				_ = b.showNotice(ctx, p, t.recordButtonAnswer(box, p)) // the answer counts even if this fails
 			}
 		}
 		wait = time.Second
@@ -194,8 +194,8 @@ func (t *telegramChannel) recordButtonPressAnswers(ctx context.Context, b *teleg
 
 var chatUsernamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]{1,32}$`) })
 
-// recordAnswerReturningReplyText stores the answer of a button press, and returns the text to show to the person.
-func (t *telegramChannel) recordAnswerReturningReplyText(box *questionInbox, p *buttonPress) string {
+// recordButtonAnswer stores the answer of a button press, and returns the text to show to the person.
+func (t *telegramChannel) recordButtonAnswer(box *questionInbox, p *buttonPress) string {
 	if !slices.Contains(t.options.Telegram.Approvers, p.From.ID) || p.From.IsBot || p.Message.Chat.ID != t.chatID() {
 		return "Your answer does not count: only the users in approval.telegram.approvers can answer."
 	}
@@ -224,7 +224,7 @@ func (t *telegramChannel) recordAnswerReturningReplyText(box *questionInbox, p *
 // printChannelFailureOnce reports once why no answer can come from this service.
 func (t *telegramChannel) printChannelFailureOnce(err error) {
 	t.failureReported.Do(func() {
-		if t.options.NoticeOutput != nil && !t.options.IsTerminalSharedWithParentProcess {
+		if t.options.NoticeOutput != nil && !t.options.SharesParentTerminal {
 			fmt.Fprintf(t.options.NoticeOutput, "shield: Telegram: %v\n", err)
 		}
 	})
@@ -234,7 +234,7 @@ func (t *telegramChannel) title() string { return "Telegram" }
 
 // postTestMessage posts a text, and returns when the service has accepted it.
 func (t *telegramChannel) postTestMessage(ctx context.Context, text string) error {
-	if err := t.Usable(); err != nil {
+	if err := t.CheckUsable(); err != nil {
 		return err
 	}
 	b, err := t.bot()

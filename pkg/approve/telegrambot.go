@@ -24,7 +24,7 @@ const (
 )
 
 // telegramTokenFormat is the form of a token of the service.
-var telegramTokenFormat = tokenFormat{settingName: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
+var telegramTokenFormat = botTokenFormat{settingName: "approval.telegram.token_file", pattern: `^[0-9]{1,20}:[A-Za-z0-9_-]{30,100}$`, example: "123456789:AAE…"}
 
 // A button is below a message.
 type button struct {

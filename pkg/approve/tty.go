@@ -25,7 +25,7 @@ func newTTYChannel(o *Options) ApprovalChannel {
 
 func (*ttyChannel) Name() string { return "tty" }
 
-func (t *ttyChannel) Usable() error {
+func (t *ttyChannel) CheckUsable() error {
 	d, err := term.Open()
 	if err != nil {
 		return fmt.Errorf("%w; run shield in a terminal, or set approval.channels: [web]", err)
@@ -36,8 +36,8 @@ func (t *ttyChannel) Usable() error {
 			return err
 		}
 	}
-	if t.options.IsTerminalSharedWithParentProcess && d.IsRaw() {
-		if _, err := os.Lstat(t.terminalQueuePathPrefix(d) + ".asking"); err != nil {
+	if t.options.SharesParentTerminal && d.IsRaw() {
+		if _, err := os.Lstat(t.terminalLockPathPrefix(d) + ".asking"); err != nil {
 			return errTerminalOccupied // no question of shield is shown, so another program set raw mode
 		}
 	}
@@ -46,8 +46,8 @@ func (t *ttyChannel) Usable() error {
 
 var errTerminalOccupied = errors.New("another program uses the whole terminal; set approval.channels: [web]")
 
-// terminalQueuePathPrefix returns the path prefix of the files of a terminal's queue.
-func (t *ttyChannel) terminalQueuePathPrefix(d *term.Device) string {
+// terminalLockPathPrefix returns the path prefix of the files of a terminal's queue.
+func (t *ttyChannel) terminalLockPathPrefix(d *term.Device) string {
 	return filepath.Join(t.options.StateDir, "tty-"+d.Name())
 }
 
@@ -109,7 +109,7 @@ func terminalOutcomeLine(ctx context.Context, r *Request, a Answer, err error) s
 // lock says that one is asking: if the file exists while the lock is free, that
 // process was killed, and the terminal is repaired.
 func (t *ttyChannel) takeTerminal(ctx context.Context, d *term.Device) (release func(), err error) {
-	base := t.terminalQueuePathPrefix(d)
+	base := t.terminalLockPathPrefix(d)
 	lock, err := acquireFileLock(ctx, base+".lock")
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (t *ttyChannel) takeTerminal(ctx context.Context, d *term.Device) (release 
 			return nil, err
 		}
 	}
-	if t.options.IsTerminalSharedWithParentProcess && d.IsRaw() {
+	if t.options.SharesParentTerminal && d.IsRaw() {
 		unlock()
 		return nil, errTerminalOccupied
 	}
@@ -171,11 +171,11 @@ func (t *ttyChannel) showRequest(ctx context.Context, d *term.Device, r *Request
 			a, err = Answer{}, restoring
 		}
 	}()
-	g, err := newKeyInterpreter(r.OffersTimedApproval, r.AdvanceApprovalText != "", r.clock)
+	g, err := newKeyInterpreter(r.OffersTimedApproval, r.AdvanceApprovalScope != "", r.clock)
 	if err != nil {
 		return Answer{}, err
 	}
-	g.asksToolClass = r.UnknownToolDescription != ""
+	g.offersToolClassChoice = r.UnknownToolDescription != ""
 	if t.usesPlainText() {
 		return t.askInLineMode(ctx, d, r, g)
 	}

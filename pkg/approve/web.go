@@ -39,10 +39,10 @@ type webChannel struct {
 type pendingQuestion struct {
 	id             string
 	askerAliveLock *flock.Lock
-	result         chan answerResult // receives one result
+	result         chan askResult // receives one result
 }
 
-type answerResult struct {
+type askResult struct {
 	answer Answer
 	err    error
 }
@@ -64,8 +64,8 @@ func (w *webChannel) listenAddress() string {
 	return w.options.Web.Listen
 }
 
-// Usable requires a loopback address: anyone who can reach the page could try to answer.
-func (w *webChannel) Usable() error {
+// CheckUsable requires a loopback address: anyone who can reach the page could try to answer.
+func (w *webChannel) CheckUsable() error {
 	host, _, err := net.SplitHostPort(w.listenAddress())
 	if err != nil {
 		return fmt.Errorf("approval.web.listen: %w; set it to 127.0.0.1:0", err)
@@ -107,13 +107,13 @@ func (w *webChannel) pageAddressAndCode() string {
 // ServedPageLink makes sure that the page is served and returns its link, which it also prints, with the code,
 // if [Options.NoticeOutput] is set. It is called before a question takes over the screen.
 func (w *webChannel) ServedPageLink(ctx context.Context) (string, error) {
-	if err := w.Usable(); err != nil {
+	if err := w.CheckUsable(); err != nil {
 		return "", err
 	}
 	if err := w.openInboxOnce(); err != nil {
 		return "", err
 	}
-	for range maxPageAddressChecks {
+	for range maxPageStartPolls {
 		link, err := w.servePageAndDeliverAnswers()
 		if err != nil || link != "" {
 			return link, err
@@ -140,10 +140,10 @@ func printedPageAddressAndCode(ctx context.Context, channels []ApprovalChannel) 
 	return ""
 }
 
-// maxPageAddressChecks is how often a process checks whether the page has an address. It is more
+// maxPageStartPolls is how often a process checks whether the page has an address. It is more
 // than [maxListenTries], after which the serving process stops trying the remembered address and
 // takes another.
-const maxPageAddressChecks = 2 * maxListenTries
+const maxPageStartPolls = 2 * maxListenTries
 
 // openInboxOnce opens the inbox on the first call.
 func (w *webChannel) openInboxOnce() (err error) {
@@ -167,7 +167,7 @@ func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuest
 	if err != nil {
 		return nil, err
 	}
-	p := &pendingQuestion{id: r.ID, askerAliveLock: alive, result: make(chan answerResult, 1)}
+	p := &pendingQuestion{id: r.ID, askerAliveLock: alive, result: make(chan askResult, 1)}
 	w.pendingByID[r.ID] = p
 	if !w.isQuestionLoopRunning {
 		w.isQuestionLoopRunning = true
@@ -206,7 +206,7 @@ func (w *webChannel) runQuestionLoop() {
 	defer beat.Stop()
 	for {
 		_, err := w.servePageAndDeliverAnswers()
-		if w.failPendingAndTryStopQuestionLoop(err) {
+		if w.failPendingAndTryStop(err) {
 			return
 		}
 		select {
@@ -216,9 +216,9 @@ func (w *webChannel) runQuestionLoop() {
 	}
 }
 
-// failPendingAndTryStopQuestionLoop sends an error to all pending questions, and reports whether the goroutine
+// failPendingAndTryStop sends an error to all pending questions, and reports whether the goroutine
 // runQuestionLoop can end.
-func (w *webChannel) failPendingAndTryStopQuestionLoop(err error) bool {
+func (w *webChannel) failPendingAndTryStop(err error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
@@ -235,7 +235,7 @@ func (w *webChannel) failPendingAndTryStopQuestionLoop(err error) bool {
 
 func (p *pendingQuestion) deliverResult(a Answer, err error) {
 	select {
-	case p.result <- answerResult{a, err}:
+	case p.result <- askResult{a, err}:
 	default: // the question already has a result
 	}
 }
@@ -276,24 +276,24 @@ func (w *webChannel) servePageAndDeliverAnswers() (link string, err error) {
 }
 
 // servedPage returns the page that is being served, or the zero value.
-func (w *webChannel) servedPage() pageRecord {
+func (w *webChannel) servedPage() pageAccessRecord {
 	if w.server != nil {
 		return w.server.currentPage()
 	}
 	if w.serveLock != nil {
-		return pageRecord{} // this process is about to serve the page
+		return pageAccessRecord{} // this process is about to serve the page
 	}
-	var p pageRecord
-	if err := w.inbox.read(pageRecordFileName, &p); err != nil {
-		return pageRecord{}
+	var p pageAccessRecord
+	if err := w.inbox.read(pageAccessRecordFileName, &p); err != nil {
+		return pageAccessRecord{}
 	}
 	return p
 }
 
 // printPageAddressAndCode prints how to open the page. The host of a hook keeps what is printed, and may
 // show it to the agent, who must not have the code.
-func (w *webChannel) printPageAddressAndCode(p pageRecord) {
-	if w.options.NoticeOutput == nil || w.options.IsTerminalSharedWithParentProcess || w.options.HideApprovalPageLink || w.options.CheckTerminalUserIsPerson != nil && w.options.CheckTerminalUserIsPerson() != nil {
+func (w *webChannel) printPageAddressAndCode(p pageAccessRecord) {
+	if w.options.NoticeOutput == nil || w.options.SharesParentTerminal || w.options.HideApprovalPageLink || w.options.CheckTerminalUserIsPerson != nil && w.options.CheckTerminalUserIsPerson() != nil {
 		return
 	}
 	if p.PreviousAddress != "" {

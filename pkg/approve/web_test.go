@@ -327,7 +327,7 @@ func TestWebIdentical(t *testing.T) {
 	c := p.client()
 	lists := p.lists(c)
 	list := lists().Waiting
-	if len(list) != 2 || len(list[0].IdenticalIDs) != 1 || len(list[1].IdenticalIDs) != 0 || list[0].ActionText != push {
+	if len(list) != 2 || len(list[0].IdenticalQuestionIDs) != 1 || len(list[1].IdenticalQuestionIDs) != 0 || list[0].ActionText != push {
 		t.Fatalf("list %+v", list)
 	}
 	answer := func(id string, also ...string) (status int, r answeredQuestion) {
@@ -340,12 +340,12 @@ func TestWebIdentical(t *testing.T) {
 	if status, _ := answer(list[0].ID, list[1].ID); status != http.StatusConflict {
 		t.Errorf("one answer for different actions: status %d", status)
 	}
-	shown := list[0].IdenticalIDs
+	shown := list[0].IdenticalQuestionIDs
 	p.ask(push) // after the person looked
 	var now pageApprovalRequestJSON
-	until(t, func() bool { now = lists().Waiting[0]; return len(now.IdenticalIDs) == 2 })
+	until(t, func() bool { now = lists().Waiting[0]; return len(now.IdenticalQuestionIDs) == 2 })
 	status, r := answer(list[0].ID, append(shown, shown[0], list[0].ID, strings.Repeat("0", 32))...)
-	if status != http.StatusOK || len(r.IdenticalIDs) != 1 || r.IdenticalIDs[0] != shown[0] {
+	if status != http.StatusOK || len(r.IdenticalQuestionIDs) != 1 || r.IdenticalQuestionIDs[0] != shown[0] {
 		t.Fatalf("status %d, %+v", status, r)
 	}
 	for range 2 {
@@ -357,7 +357,7 @@ func TestWebIdentical(t *testing.T) {
 	for len(rest) != 2 {
 		rest = lists().Waiting
 	}
-	if rest[0].ID != list[1].ID || rest[1].ActionText != push || len(rest[1].IdenticalIDs) != 0 {
+	if rest[0].ID != list[1].ID || rest[1].ActionText != push || len(rest[1].IdenticalQuestionIDs) != 0 {
 		t.Errorf("%+v still waits", rest)
 	}
 	select {
@@ -526,7 +526,7 @@ func TestWebListensOnLoopbackAlone(t *testing.T) {
 		"": true, "127.0.0.1:0": true, "[::1]:0": true, "127.0.0.9:80": true,
 		"0.0.0.0:0": false, ":8080": false, "192.168.1.2:80": false, "[::]:0": false, "localhost:0": false, "x": false,
 	} {
-		if err := newWebChannel(&Options{Approval: config.Approval{Web: config.WebApprovalPage{Listen: addr}}}).Usable(); (err == nil) != want {
+		if err := newWebChannel(&Options{Approval: config.Approval{Web: config.WebApprovalPage{Listen: addr}}}).CheckUsable(); (err == nil) != want {
 			t.Errorf("%q: %v", addr, err)
 		}
 	}

@@ -65,14 +65,14 @@ func (s *pageServer) pageCodeHash() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.codeHash == "" {
-		s.codeHash, _ = hashPageCode(s.page.Code, s.page.Salt) // if this fails, no browser gets access
+		s.codeHash, _ = hashPageCode(s.page.LoginCode, s.page.Salt) // if this fails, no browser gets access
 	}
 	return s.codeHash
 }
 
-// countAndCheckWrongCodes reports whether so many wrong codes were tried within a minute that codes
+// hasTooManyWrongCodes reports whether so many wrong codes were tried within a minute that codes
 // are refused for now. If countOneMore is true, it first counts one more wrong code.
-func (s *pageServer) countAndCheckWrongCodes(countOneMore bool) bool {
+func (s *pageServer) hasTooManyWrongCodes(countOneMore bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.clock(); now.Sub(s.wrongCodesSince) >= time.Minute {
@@ -133,13 +133,13 @@ func (s *pageServer) handleBrowserLogin(rw http.ResponseWriter, r *http.Request)
 	pageNonce, sent := s.browserNonceByServerNonce[in.Nonce]
 	delete(s.browserNonceByServerNonce, in.Nonce) // valid for one attempt
 	s.mu.Unlock()
-	if in.Kind == "code" && s.countAndCheckWrongCodes(false) {
+	if in.Kind == "code" && s.hasTooManyWrongCodes(false) {
 		http.Error(rw, "too many wrong codes; wait a minute", http.StatusTooManyRequests)
 		return
 	}
 	secret := s.handshakeSecret(in.Kind)
 	if !sent || secret == "" || !equalSecrets(in.Proof, computeSecretKnowledgeProof(secret, "shield page", r.Host, pageNonce, in.Nonce)) {
-		s.countAndCheckWrongCodes(in.Kind == "code")
+		s.hasTooManyWrongCodes(in.Kind == "code")
 		http.Error(rw, "wrong code; type the code that 'shield approvals' prints", http.StatusForbidden)
 		return
 	}

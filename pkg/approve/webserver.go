@@ -21,37 +21,37 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A pageRecord is the address and the secrets of the approval page. Its file outlives the serving process,
+// A pageAccessRecord is the address and the secrets of the approval page. Its file outlives the serving process,
 // so that the next one serves the page at the same address and open pages keep working.
-type pageRecord struct {
+type pageAccessRecord struct {
 	Address         string `json:"address"`       // host and port
 	PageSecret      string `json:"key"`           // key for pages where the code was typed: they later prove that they know it; 256 bits in hex
-	Code            string `json:"code"`          // a person types it into the page
+	LoginCode       string `json:"code"`          // a person types it into the page
 	Salt            string `json:"salt"`          // salt of the code; 128 bits in hex
 	PreviousAddress string `json:"was,omitempty"` // the previous address, which another program uses now
 }
 
-// Names of files in the inbox: pageRecordFileName contains the [pageRecord], and answeredQuestionsFile the questions
+// Names of files in the inbox: pageAccessRecordFileName contains the [pageAccessRecord], and answeredQuestionsFile the questions
 // that were answered last.
 const (
-	pageRecordFileName    = "page"
-	answeredQuestionsFile = "history"
+	pageAccessRecordFileName = "page"
+	answeredQuestionsFile    = "history"
 )
 
 // link returns the URL of the page, without any secret.
-func (p *pageRecord) link() string {
-	if p.Address == "" || p.Code == "" {
+func (p *pageAccessRecord) link() string {
+	if p.Address == "" || p.LoginCode == "" {
 		return ""
 	}
 	return "http://" + p.Address + "/"
 }
 
 // pageAddressAndCode returns what a person needs to open the page; "" while it is not served.
-func (p *pageRecord) pageAddressAndCode() string {
+func (p *pageAccessRecord) pageAddressAndCode() string {
 	if p.link() == "" {
 		return ""
 	}
-	return p.link() + " with the code " + p.Code
+	return p.link() + " with the code " + p.LoginCode
 }
 
 // pageCodeLetters are the characters of the page's codes: no vowels, which would form words, and no
@@ -62,8 +62,8 @@ const pageCodeLetters = "bcdfghjkmnpqrstvwxz23456789"
 // [pageCodeHashRounds], that is more than can be guessed during the life of a code.
 const pageCodeCharCount = 8
 
-// renewCode draws a new code.
-func (p *pageRecord) renewCode() error {
+// renewLoginCode draws a new code.
+func (p *pageAccessRecord) renewLoginCode() error {
 	var code strings.Builder
 	for i := range pageCodeCharCount {
 		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(pageCodeLetters))))
@@ -77,7 +77,7 @@ func (p *pageRecord) renewCode() error {
 	}
 	salt, err := randomHex(16)
 	if err == nil {
-		p.Code, p.Salt = code.String(), salt
+		p.LoginCode, p.Salt = code.String(), salt
 	}
 	return err
 }
@@ -85,9 +85,9 @@ func (p *pageRecord) renewCode() error {
 // A pageServer serves the approval page. See [pageServer.pageHandler] for who may see and answer
 // questions.
 type pageServer struct {
-	page                         pageRecord // its Address and PageSecret do not change while the page is served
-	answeringPersonName          string     // name of the user at the page
-	servesWithoutWaitingQuestion bool       // serve even without a waiting question
+	page                         pageAccessRecord // its Address and PageSecret do not change while the page is served
+	answeringPersonName          string           // name of the user at the page
+	servesWithoutWaitingQuestion bool             // serve even without a waiting question
 	clock                        func() time.Time
 	describeUndoBackups          func() string  // returns a line about the files that shield backed up; may be nil
 	inbox                        *questionInbox // opened for this server alone: its cache is not shared with the channel that asks
@@ -95,37 +95,37 @@ type pageServer struct {
 
 	answerDeliveryLock sync.RWMutex // held for reading while an answer is written and shown
 
-	mu                           sync.Mutex
-	knownBrowsers                []knownBrowser
-	codeHash                     string // PBKDF2 hash of the code, see pageCodeHash
-	wrongCodes                   int    // number of wrong codes that browsers tried since wrongCodesSince
-	wrongCodesSince              time.Time
-	browserNonceByServerNonce    map[string]string // open handshakes: the browser's nonce, by the server's nonce
-	serverNoncesOldestFirst      []string          // keys of browserNonceByServerNonce, oldest first
-	waiting                      []*inboxQuestion
-	answeredQuestions            []answeredQuestion
-	pageStateVersion             int       // number of the state that the page shows
-	questionWaitedSinceCodeDrawn bool      // a question has waited since the code was drawn
-	lastQuestionGoneAt           time.Time // when the last question was gone, for renewUnusedCode
-	browsers                     []*subscriber
+	mu                             sync.Mutex
+	knownBrowsers                  []knownBrowser
+	codeHash                       string // PBKDF2 hash of the code, see pageCodeHash
+	wrongCodes                     int    // number of wrong codes that browsers tried since wrongCodesSince
+	wrongCodesSince                time.Time
+	browserNonceByServerNonce      map[string]string // open handshakes: the browser's nonce, by the server's nonce
+	serverNoncesOldestFirst        []string          // keys of browserNonceByServerNonce, oldest first
+	waiting                        []*inboxQuestion
+	answeredQuestions              []answeredQuestion
+	pageStateVersion               int       // number of the state that the page shows
+	questionWaitedSinceCodeRenewal bool      // a question has waited since the code was drawn
+	lastQuestionGoneAt             time.Time // when the last question was gone, for renewUnusedCode
+	browsers                       []*subscriber
 }
 
 // A subscriber is a browser that is notified of changes.
 type subscriber struct {
-	pageStateChanged chan struct{}
-	sentVersion      int // version of the page state that was sent to the browser last
+	pageStateChanged     chan struct{}
+	sentPageStateVersion int // version of the page state that was sent to the browser last
 }
 
 // An answeredQuestion is an answered question and its answer.
 type answeredQuestion struct {
-	ID           string    `json:"id"`
-	IdenticalIDs []string  `json:"also,omitempty"` // IDs of identical questions with the same answer
-	Number       int       `json:"number"`
-	ActionText   string    `json:"subject"`
-	Choice       string    `json:"choice"`
-	Reason       string    `json:"reason,omitempty"`
-	By           string    `json:"by"`
-	At           time.Time `json:"at"`
+	ID                   string    `json:"id"`
+	IdenticalQuestionIDs []string  `json:"also,omitempty"` // IDs of identical questions with the same answer
+	Number               int       `json:"number"`
+	ActionText           string    `json:"subject"`
+	Choice               string    `json:"choice"`
+	Reason               string    `json:"reason,omitempty"`
+	By                   string    `json:"by"`
+	At                   time.Time `json:"at"`
 }
 
 // Limits of the server.
@@ -176,7 +176,7 @@ func (w *webChannel) serve() (*pageServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := w.readLastPageRecord(own)
+	p := w.readLastPageAccessRecord(own)
 	l, err := w.openListener(&p)
 	if l == nil || err != nil {
 		return nil, err
@@ -188,13 +188,13 @@ func (w *webChannel) serve() (*pageServer, error) {
 		}
 	}
 	// An old code must be useless to anyone who finds it.
-	if len(p.Code) != pageCodeCharCount+1 || p.Salt == "" || len(waiting) == 0 {
-		if err = p.renewCode(); err != nil {
+	if len(p.LoginCode) != pageCodeCharCount+1 || p.Salt == "" || len(waiting) == 0 {
+		if err = p.renewLoginCode(); err != nil {
 			l.Close()
 			return nil, err
 		}
 	}
-	err = own.write(pageRecordFileName, p)
+	err = own.write(pageAccessRecordFileName, p)
 	if err == nil {
 		err = writePageAddressFile(w.options.StateDir, p.Address)
 	}
@@ -228,11 +228,11 @@ func writePageAddressFile(stateDir, address string) error {
 	return os.Rename(name+".new", name)
 }
 
-// readLastPageRecord returns the last page's data. An untrustworthy file is replaced.
-func (w *webChannel) readLastPageRecord(b *questionInbox) pageRecord {
-	var p pageRecord
-	if err := b.read(pageRecordFileName, &p); err != nil {
-		return pageRecord{}
+// readLastPageAccessRecord returns the last page's data. An untrustworthy file is replaced.
+func (w *webChannel) readLastPageAccessRecord(b *questionInbox) pageAccessRecord {
+	var p pageAccessRecord
+	if err := b.read(pageAccessRecordFileName, &p); err != nil {
+		return pageAccessRecord{}
 	}
 	return p
 }
@@ -240,7 +240,7 @@ func (w *webChannel) readLastPageRecord(b *questionInbox) pageRecord {
 // openListener listens at the configured or last address. After some tries it uses another port, with a new
 // key: a program at the old address may have received data from a browser. It returns nil if it must
 // be tried again. The caller holds w.mu.
-func (w *webChannel) openListener(p *pageRecord) (net.Listener, error) {
+func (w *webChannel) openListener(p *pageAccessRecord) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(w.listenAddress())
 	if err != nil {
 		return nil, err
@@ -255,7 +255,7 @@ func (w *webChannel) openListener(p *pageRecord) (net.Listener, error) {
 	for _, address := range known {
 		if l, err := listenTCPExclusively(address); err == nil {
 			if address != p.Address {
-				*p = pageRecord{Address: address}
+				*p = pageAccessRecord{Address: address}
 			}
 			return l, nil
 		}
@@ -267,7 +267,7 @@ func (w *webChannel) openListener(p *pageRecord) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the approval page: %w", err)
 	}
-	*p = pageRecord{Address: l.Addr().String()}
+	*p = pageAccessRecord{Address: l.Addr().String()}
 	if len(known) > 0 {
 		p.PreviousAddress = known[0]
 	}
@@ -288,7 +288,7 @@ func (s *pageServer) reloadWaitingQuestions() {
 	now := s.clock()
 	waiting = slices.DeleteFunc(waiting, func(e *inboxQuestion) bool {
 		return !now.Before(e.DeniedAt) || slices.ContainsFunc(s.answeredQuestions, func(r answeredQuestion) bool {
-			return r.ID == e.Request.ID || slices.Contains(r.IdenticalIDs, e.Request.ID)
+			return r.ID == e.Request.ID || slices.Contains(r.IdenticalQuestionIDs, e.Request.ID)
 		})
 	})
 	if !slices.Equal(waiting, s.waiting) {
@@ -301,7 +301,7 @@ func (s *pageServer) reloadWaitingQuestions() {
 }
 
 // currentPage returns the page with its current link.
-func (s *pageServer) currentPage() pageRecord {
+func (s *pageServer) currentPage() pageAccessRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.page
@@ -339,12 +339,12 @@ func (s *pageServer) areAllBrowsersUpToDate() bool {
 	s.answerDeliveryLock.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.sentVersion < s.pageStateVersion })
+	return !slices.ContainsFunc(s.browsers, func(b *subscriber) bool { return b.sentPageStateVersion < s.pageStateVersion })
 }
 
 // subscribe returns a subscriber that is notified of changes, beginning with the current state.
 func (s *pageServer) subscribe() (b *subscriber, cancel func()) {
-	b = &subscriber{pageStateChanged: make(chan struct{}, 1), sentVersion: -1}
+	b = &subscriber{pageStateChanged: make(chan struct{}, 1), sentPageStateVersion: -1}
 	b.pageStateChanged <- struct{}{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -360,7 +360,7 @@ func (s *pageServer) subscribe() (b *subscriber, cancel func()) {
 func (s *pageServer) recordSentPageStateVersion(b *subscriber, version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b.sentVersion = version
+	b.sentPageStateVersion = version
 }
 
 // A pageStateJSON is the state sent to the page.
@@ -373,11 +373,11 @@ type pageStateJSON struct {
 // A pageApprovalRequestJSON is a request as sent to the page, with the seconds left.
 type pageApprovalRequestJSON struct {
 	*Request
-	Number       int      `json:"number"`
-	ActionText   string   `json:"subject"`
-	SecondsLeft  int      `json:"seconds"`
-	FieldsCut    bool     `json:"more,omitempty"` // some fields are shortened; the page can request them in full
-	IdenticalIDs []string `json:"also,omitempty"` // IDs of identical questions that wait as well
+	Number               int      `json:"number"`
+	ActionText           string   `json:"subject"`
+	SecondsLeft          int      `json:"seconds"`
+	FieldsCut            bool     `json:"more,omitempty"` // some fields are shortened; the page can request them in full
+	IdenticalQuestionIDs []string `json:"also,omitempty"` // IDs of identical questions that wait as well
 }
 
 // pageState returns the current state of the page.
@@ -395,7 +395,7 @@ func (s *pageServer) pageState() (p pageStateJSON, version int) {
 		short, more := shortenRequest(e.Request)
 		shown := pageApprovalRequestJSON{short, e.Number, e.ActionText, int(e.DeniedAt.Sub(now).Seconds()), more, nil}
 		for _, o := range group[1:] {
-			shown.IdenticalIDs = append(shown.IdenticalIDs, o.Request.ID)
+			shown.IdenticalQuestionIDs = append(shown.IdenticalQuestionIDs, o.Request.ID)
 		}
 		p.Waiting = append(p.Waiting, shown)
 	}
@@ -468,7 +468,7 @@ func (s *pageServer) storeFirstAnswer(questionID string, identicalIDs []string, 
 	for _, o := range others {
 		g.QuestionID = o.Request.ID
 		if s.inbox.writeAnswer(o, g) == nil { // otherwise the question keeps waiting, or is gone
-			r.IdenticalIDs = append(r.IdenticalIDs, g.QuestionID)
+			r.IdenticalQuestionIDs = append(r.IdenticalQuestionIDs, g.QuestionID)
 		}
 	}
 	s.answeredQuestions = append(s.answeredQuestions, r)
@@ -477,7 +477,7 @@ func (s *pageServer) storeFirstAnswer(questionID string, identicalIDs []string, 
 	}
 	_ = s.inbox.write(answeredQuestionsFile, s.answeredQuestions) // the answer counts even if this fails, and is in the log
 	s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(e *inboxQuestion) bool {
-		return e.Request.ID == r.ID || slices.Contains(r.IdenticalIDs, e.Request.ID)
+		return e.Request.ID == r.ID || slices.Contains(r.IdenticalQuestionIDs, e.Request.ID)
 	})
 	s.notifyBrowsers()
 	return r, nil

@@ -21,10 +21,10 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// A Head is the end of a chain: the sequence number of its last entry and the
+// A ChainHead is the end of a chain: the sequence number of its last entry and the
 // SHA-256, in hex, of that entry's line without its line feed. The zero Head is
 // that of an empty log.
-type Head struct {
+type ChainHead struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`
 }
@@ -39,17 +39,17 @@ type HeadStore interface {
 // A RecoveryEntryStore is a [HeadStore] that can also store which recovery entries continue a log
 // that was moved aside.
 type RecoveryEntryStore interface {
-	StoreRecoveryEntry(ctx context.Context, seq uint64, hash string) error
+	StoreAuditRecoveryEntry(ctx context.Context, seq uint64, hash string) error
 }
 
 // Faults of a log, for [errors.Is]. Nothing can be appended to a faulty log.
 var (
-	ErrTruncated  = errors.New("entries are missing from the end of the audit log")
-	ErrChanged    = errors.New("the audit log was changed")
-	ErrUnwritable = errors.New("audit log cannot be written")
-	ErrExposed    = errors.New("audit log is open to other users")
-	ErrBusy       = errors.New("audit log is in use")
-	ErrClosed     = errors.New("the audit log is closed, because shield is ending; try again")
+	ErrLogTruncated  = errors.New("entries are missing from the end of the audit log")
+	ErrLogChanged    = errors.New("the audit log was changed")
+	ErrLogUnwritable = errors.New("audit log cannot be written")
+	ErrLogExposed    = errors.New("audit log is open to other users")
+	ErrLogBusy       = errors.New("audit log is in use")
+	ErrLogClosed     = errors.New("the audit log is closed, because shield is ending; try again")
 )
 
 // RepairCommand is the command by which a user continues after a log was damaged.
@@ -57,7 +57,7 @@ const RepairCommand = "shield doctor --repair-audit"
 
 // An Error is a damaged or unwritable log, with the fix.
 type Error struct {
-	FaultSentinel error // ErrTruncated, ErrChanged, ErrUnwritable, ErrExposed or ErrBusy
+	FaultSentinel error // ErrLogTruncated, ErrLogChanged, ErrLogUnwritable, ErrLogExposed or ErrLogBusy
 	Path          string
 	Err           error // the cause
 }
@@ -66,9 +66,9 @@ type Error struct {
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%v: %s: %v", e.FaultSentinel, e.Path, e.Err)
 	switch e.FaultSentinel {
-	case ErrBusy, ErrExposed: // the text of Err already says how to solve the problem
+	case ErrLogBusy, ErrLogExposed: // the text of Err already says how to solve the problem
 		return text
-	case ErrUnwritable:
+	case ErrLogUnwritable:
 		return text + "; free disk space and make the file writable, or name another with audit.file"
 	}
 	return text + "; see 'shield audit verify', then run '" + RepairCommand + "'"
@@ -106,9 +106,9 @@ type Log struct {
 	// Only the goroutine that writes the queue uses these fields:
 	lock           *flock.Lock
 	file           *os.File
-	endOffset      int64 // the file's size after our last write, or -1
-	lastHead       Head  // the last entry in the file before endOffset
-	lastLineOffset int64 // file offset of the line with the last entry
+	endOffset      int64     // the file's size after our last write, or -1
+	lastHead       ChainHead // the last entry in the file before endOffset
+	lastLineOffset int64     // file offset of the line with the last entry
 }
 
 // Open returns the log at path. It creates the folder (mode 0700) if needed; the first entry creates
@@ -119,7 +119,7 @@ func Open(path string, opts Options) (*Log, error) {
 	}
 	opts.MaxFileBytes, opts.LockWait = cmp.Or(opts.MaxFileBytes, DefaultMaxFileBytes), cmp.Or(opts.LockWait, DefaultLockWait)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, &Error{FaultSentinel: ErrUnwritable, Path: path, Err: err}
+		return nil, &Error{FaultSentinel: ErrLogUnwritable, Path: path, Err: err}
 	}
 	return &Log{path: path, opts: opts, endOffset: -1}, nil
 }
@@ -168,7 +168,7 @@ type PendingEntries struct {
 	written        chan struct{}
 }
 
-// EncodedByteCount returns the number of bytes of the encoded entries. Call it before [Log.Queue].
+// EncodedByteCount returns the number of bytes of the encoded entries. Call it before [Log.Enqueue].
 func (t *PendingEntries) EncodedByteCount() int {
 	n := 0
 	for _, b := range t.encodedEntries {
@@ -211,11 +211,11 @@ func (l *Log) Append(ctx context.Context, entries ...Entry) error {
 // EncodeAndQueue queues entries to be written in the order of the calls, without blocking. A stream shares one
 // sync between many verdicts by waiting for the [PendingEntries] only before it outputs them.
 func (l *Log) EncodeAndQueue(entries ...Entry) *PendingEntries {
-	return l.Queue(l.EncodeWithoutQueueing(entries...))
+	return l.Enqueue(l.EncodeWithoutQueueing(entries...))
 }
 
 // EncodeWithoutQueueing redacts and encodes entries. The order of entries does not matter here, so
-// goroutines can call EncodeWithoutQueueing in parallel; each result must then be passed to [Log.Queue]
+// goroutines can call EncodeWithoutQueueing in parallel; each result must then be passed to [Log.Enqueue]
 // once.
 func (l *Log) EncodeWithoutQueueing(entries ...Entry) *PendingEntries {
 	t := &PendingEntries{written: make(chan struct{})}
@@ -225,12 +225,12 @@ func (l *Log) EncodeWithoutQueueing(entries ...Entry) *PendingEntries {
 	return t
 }
 
-// Queue queues prepared entries to be written, in the order of the calls.
-func (l *Log) Queue(t *PendingEntries) *PendingEntries {
+// Enqueue queues prepared entries to be written, in the order of the calls.
+func (l *Log) Enqueue(t *PendingEntries) *PendingEntries {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.isClosed {
-		t.err = ErrClosed
+		t.err = ErrLogClosed
 		close(t.written)
 		return t
 	}

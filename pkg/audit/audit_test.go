@@ -24,12 +24,12 @@ func clock() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 678900000, time.U
 // memory keeps a head as the state file does.
 type memory struct {
 	mu sync.Mutex
-	Head
+	ChainHead
 	fail error // of the commit
 	gaps map[uint64]string
 }
 
-func (m *memory) StoreRecoveryEntry(_ context.Context, seq uint64, hash string) error {
+func (m *memory) StoreAuditRecoveryEntry(_ context.Context, seq uint64, hash string) error {
 	m.gaps = map[uint64]string{seq: hash}
 	return nil
 }
@@ -44,7 +44,7 @@ func (m *memory) AdvanceAuditHead(_ context.Context, next func(uint64, string) (
 	if m.fail != nil {
 		return m.fail
 	}
-	m.Head = Head{seq, hash}
+	m.ChainHead = ChainHead{seq, hash}
 	return nil
 }
 
@@ -88,11 +88,11 @@ func write(t testing.TB, path string, b []byte) {
 	}
 }
 
-func verify(t testing.TB, path string, kept *Head) VerificationReport {
+func verify(t testing.TB, path string, kept *ChainHead) VerificationReport {
 	return verifyGaps(t, path, kept, nil)
 }
 
-func verifyGaps(t testing.TB, path string, kept *Head, gaps map[uint64]string) VerificationReport {
+func verifyGaps(t testing.TB, path string, kept *ChainHead, gaps map[uint64]string) VerificationReport {
 	t.Helper()
 	r, err := VerifyFile(path, kept, gaps)
 	if err != nil {
@@ -111,8 +111,8 @@ func TestAppend(t *testing.T) {
 	if err := l.Append(t.Context(), entry(3), entry(4)); err != nil {
 		t.Fatal(err)
 	}
-	r := verify(t, path, &heads.Head)
-	if !r.OK() || r.CompleteLineCount != 4 || r.FirstSeq != 1 || r.Head != heads.Head || r.Head.Seq != 4 || r.LastLineIncomplete || r.RecoveryEntryCount != 0 {
+	r := verify(t, path, &heads.ChainHead)
+	if !r.OK() || r.CompleteLineCount != 4 || r.FirstSeq != 1 || r.Head != heads.ChainHead || r.Head.Seq != 4 || r.LastLineIncomplete || r.LogRecoveryEntryCount != 0 {
 		t.Errorf("%+v", r)
 	}
 	first, _, _ := bytes.Cut(read(t, path), []byte("\n"))
@@ -132,7 +132,7 @@ func TestAppend(t *testing.T) {
 		t.Errorf("nothing: %v", err)
 	}
 	l.Close()
-	if err := l.Append(t.Context(), entry(5)); !errors.Is(err, ErrClosed) {
+	if err := l.Append(t.Context(), entry(5)); !errors.Is(err, ErrLogClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -162,7 +162,7 @@ func TestGoroutines(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if r := verify(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != 400 || r.Head.Seq != 400 {
+	if r := verify(t, path, &heads.ChainHead); !r.OK() || r.CompleteLineCount != 400 || r.Head.Seq != 400 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -197,20 +197,20 @@ func TestTornLine(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "audit.jsonl")
 	heads := new(memory)
 	appendAll(t, open(t, whole, heads), 2)
-	kept := heads.Head
+	kept := heads.ChainHead
 	appendAll(t, open(t, whole, heads), 1)
 	all := read(t, whole)
 	last := bytes.LastIndexByte(all[:len(all)-1], '\n') + 1
 	for n := last + 1; n < len(all); n++ {
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
 		write(t, path, all[:n])
-		h := &memory{Head: kept}
+		h := &memory{ChainHead: kept}
 		if r := verify(t, path, &kept); !r.OK() || !r.LastLineIncomplete || r.CompleteLineCount != 2 {
 			t.Fatalf("cut at %d: %+v", n, r)
 		}
 		appendAll(t, open(t, path, h), 1)
-		r := verify(t, path, &h.Head)
-		if !r.OK() || r.LastLineIncomplete || r.CompleteLineCount != 4 || r.RecoveryEntryCount != 1 || r.Head.Seq != 4 {
+		r := verify(t, path, &h.ChainHead)
+		if !r.OK() || r.LastLineIncomplete || r.CompleteLineCount != 4 || r.LogRecoveryEntryCount != 1 || r.Head.Seq != 4 {
 			t.Fatalf("cut at %d: %+v %v", n, r, r.Damage)
 		}
 	}
@@ -218,7 +218,7 @@ func TestTornLine(t *testing.T) {
 	write(t, path, []byte(`{"seq":1,"prev":"`))
 	h := new(memory)
 	appendAll(t, open(t, path, h), 1)
-	if r := verify(t, path, &h.Head); !r.OK() || r.CompleteLineCount != 2 || r.RecoveryEntryCount != 1 {
+	if r := verify(t, path, &h.ChainHead); !r.OK() || r.CompleteLineCount != 2 || r.LogRecoveryEntryCount != 1 {
 		t.Errorf("torn first line: %+v", r)
 	}
 }
@@ -230,13 +230,13 @@ func TestRefuses(t *testing.T) {
 		spoil func(b []byte) []byte
 		kind  error
 	}{
-		{"emptied", func([]byte) []byte { return nil }, ErrTruncated},
-		{"last line cut", func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1] }, ErrTruncated},
-		{"last line torn", func(b []byte) []byte { return b[:len(b)-3] }, ErrTruncated},
-		{"last line changed", func(b []byte) []byte { return bytes.Replace(b, []byte("echo 3"), []byte("echo 9"), 1) }, ErrChanged},
-		{"text added", func(b []byte) []byte { return append(b, "hello\n"...) }, ErrChanged},
-		{"empty line added", func(b []byte) []byte { return append(b, '\n') }, ErrChanged},
-		{"endless line added", func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), 3*maxLineBytes)...) }, ErrChanged},
+		{"emptied", func([]byte) []byte { return nil }, ErrLogTruncated},
+		{"last line cut", func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)-1], '\n')+1] }, ErrLogTruncated},
+		{"last line torn", func(b []byte) []byte { return b[:len(b)-3] }, ErrLogTruncated},
+		{"last line changed", func(b []byte) []byte { return bytes.Replace(b, []byte("echo 3"), []byte("echo 9"), 1) }, ErrLogChanged},
+		{"text added", func(b []byte) []byte { return append(b, "hello\n"...) }, ErrLogChanged},
+		{"empty line added", func(b []byte) []byte { return append(b, '\n') }, ErrLogChanged},
+		{"endless line added", func(b []byte) []byte { return append(b, bytes.Repeat([]byte("x"), 3*maxLineBytes)...) }, ErrLogChanged},
 		{"other log", func([]byte) []byte { return []byte(`{"seq":7,"prev":"` + genesisHash + `","kind":"verdict"}` + "\n") }, nil},
 	}
 	for _, tt := range tests {
@@ -245,7 +245,7 @@ func TestRefuses(t *testing.T) {
 			heads := new(memory)
 			l := open(t, path, heads)
 			appendAll(t, l, 3)
-			kept := heads.Head
+			kept := heads.ChainHead
 			write(t, path, tt.spoil(read(t, path)))
 			before := read(t, path)
 			for _, l := range []*Log{l, open(t, path, heads)} { // one that was there, and a new one
@@ -260,7 +260,7 @@ func TestRefuses(t *testing.T) {
 					t.Fatalf("error %v, want %v naming %q", err, tt.kind, RepairCommand)
 				}
 			}
-			if !bytes.Equal(before, read(t, path)) || heads.Head != kept {
+			if !bytes.Equal(before, read(t, path)) || heads.ChainHead != kept {
 				t.Error("a refused log was written")
 			}
 			if r := verify(t, path, &kept); r.OK() {
@@ -271,8 +271,8 @@ func TestRefuses(t *testing.T) {
 				t.Fatalf("repair: %q, %v", aside, err)
 			}
 			appendAll(t, open(t, path, heads), 1)
-			r := verifyGaps(t, path, &heads.Head, heads.gaps)
-			if !r.OK() || r.FirstSeq != 4 || r.Head.Seq != 5 || r.RecoveryEntryCount != 1 {
+			r := verifyGaps(t, path, &heads.ChainHead, heads.gaps)
+			if !r.OK() || r.FirstSeq != 4 || r.Head.Seq != 5 || r.LogRecoveryEntryCount != 1 {
 				t.Errorf("after repair: %+v %v", r, r.Damage)
 			}
 			if r := verify(t, path, &kept); !r.OK() {
@@ -296,10 +296,10 @@ func TestRepairLeavesWhatIsWhole(t *testing.T) {
 	if _, err := Repair(t.Context(), path, Options{Clock: clock}); err == nil {
 		t.Error("repaired without a head")
 	}
-	if h, err := LastHead(path); h != heads.Head || err != nil {
+	if h, err := ReadChainHead(path); h != heads.ChainHead || err != nil {
 		t.Error(h, err)
 	}
-	if h, err := LastHead(path + "x"); h != (Head{}) || err != nil {
+	if h, err := ReadChainHead(path + "x"); h != (ChainHead{}) || err != nil {
 		t.Error(h, err)
 	}
 }
@@ -318,7 +318,7 @@ func TestHeadBehind(t *testing.T) {
 	}
 	heads.fail = nil
 	appendAll(t, l, 1)
-	if r := verify(t, path, &heads.Head); !r.OK() || r.Head.Seq != 5 || r.RecoveryEntryCount != 1 { // which says that it was not known of
+	if r := verify(t, path, &heads.ChainHead); !r.OK() || r.Head.Seq != 5 || r.LogRecoveryEntryCount != 1 { // which says that it was not known of
 		t.Errorf("%+v", r)
 	}
 }
@@ -334,12 +334,12 @@ func TestUnwritable(t *testing.T) {
 	if err := os.Symlink(exposed, link); err != nil {
 		t.Skip(err)
 	}
-	for path, kind := range map[string]error{exposed: ErrExposed, link: ErrUnwritable, dir: ErrUnwritable} {
+	for path, kind := range map[string]error{exposed: ErrLogExposed, link: ErrLogUnwritable, dir: ErrLogUnwritable} {
 		if err := open(t, path, nil).Append(t.Context(), entry(1)); !errors.Is(err, kind) {
 			t.Errorf("%s: error %v, want %v", path, err, kind)
 		}
 	}
-	if _, err := Open(filepath.Join(exposed, "x", "y"), Options{Clock: clock}); !errors.Is(err, ErrUnwritable) {
+	if _, err := Open(filepath.Join(exposed, "x", "y"), Options{Clock: clock}); !errors.Is(err, ErrLogUnwritable) {
 		t.Errorf("below a file: %v", err)
 	}
 	if _, err := os.Stat("/dev/full"); err == nil {
@@ -349,7 +349,7 @@ func TestUnwritable(t *testing.T) {
 		}
 		defer f.Close()
 		l := &Log{path: "/dev/full", file: f}
-		if err := l.writeAndSync(0, []byte("x\n")); !errors.Is(err, ErrUnwritable) {
+		if err := l.writeAndSync(0, []byte("x\n")); !errors.Is(err, ErrLogUnwritable) {
 			t.Errorf("full disk: %v", err)
 		}
 	}
@@ -386,7 +386,7 @@ func TestRedacts(t *testing.T) {
 				"split":   secret[:9] + `""` + secret[9:],
 				"long":    strings.Repeat("x", 70<<10) + " " + secret,
 			},
-			Trail:        []verdict.Step{{Reasoning: secret, Rule: secret, ErrorCode: secret, Effects: []byte(`"` + secret + `"`), JudgedActionTextVariants: []byte(`"` + secret + `"`)}},
+			Trail:        []verdict.TierStep{{Reasoning: secret, Rule: secret, ErrorCode: secret, Effects: []byte(`"` + secret + `"`), JudgedActionTextVariants: []byte(`"` + secret + `"`)}},
 			Fingerprints: PolicyAndModelFingerprints{Policy: secret, Rules: secret, Model: secret, Config: secret, Prompt: secret},
 			Caller:       Caller{ShieldSubcommand: secret, User: secret},
 		}
@@ -430,7 +430,7 @@ func TestEntryBounds(t *testing.T) {
 		"nan":      {Confidence: math.NaN(), Decision: verdict.Block},
 		"infinite": {Confidence: math.Inf(1), Payload: math.Inf(1)},
 		"lines":    {Reasoning: "a\nb\r\n{\"seq\":1}\n\u2028\u0085"},
-		"trail":    {Trail: make([]verdict.Step, 10000)},
+		"trail":    {Trail: make([]verdict.TierStep, 10000)},
 		"channel":  {Payload: make(chan int)},
 	}
 	for name, e := range tests {
@@ -444,7 +444,7 @@ func TestEntryBounds(t *testing.T) {
 				}
 			}
 			got := read(t, path)
-			if r := verify(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != 2 || len(got) > 2*maxLineBytes {
+			if r := verify(t, path, &heads.ChainHead); !r.OK() || r.CompleteLineCount != 2 || len(got) > 2*maxLineBytes {
 				t.Errorf("%d bytes, %+v %v", len(got), r, r.Damage)
 			}
 			for _, c := range string(bytes.ReplaceAll(got, []byte("\n"), nil)) {
@@ -469,7 +469,7 @@ func FuzzEntry(f *testing.F) {
 			v = payload
 		}
 		e := Entry{ActionID: s, Reasoning: s, Payload: v, Confidence: confidence}
-		line, head := appendChained(nil, Head{}, e.encodeRedacted(clock(), nil))
+		line, head := appendChained(nil, ChainHead{}, e.encodeRedacted(clock(), nil))
 		r, err := Verify(bytes.NewReader(line), &head)
 		if err != nil || !r.OK() || r.CompleteLineCount != 1 || !json.Valid(line) || len(line) > maxLineBytes {
 			t.Errorf("%q: %+v, %v", line, r, err)

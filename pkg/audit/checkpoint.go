@@ -17,7 +17,7 @@ import (
 // A Checkpoint is a log's last entry at the time of signing, with a signature. Stored where the
 // log's writers cannot change it, it later proves whether the log up to that entry is unchanged.
 type Checkpoint struct {
-	Head
+	ChainHead
 	Time            time.Time `json:"time"`
 	PublicKeyBase64 string    `json:"key"`       // the signer's public key, in base64; tells which key verifies the signature
 	Signature       string    `json:"signature"` // the signature, in base64
@@ -32,8 +32,8 @@ func (c *Checkpoint) signedBytes() []byte {
 }
 
 // Sign returns a signed checkpoint of a head.
-func Sign(key ed25519.PrivateKey, head Head, now time.Time) Checkpoint {
-	c := Checkpoint{Head: head, Time: now.UTC().Truncate(time.Millisecond)}
+func Sign(key ed25519.PrivateKey, head ChainHead, now time.Time) Checkpoint {
+	c := Checkpoint{ChainHead: head, Time: now.UTC().Truncate(time.Millisecond)}
 	c.PublicKeyBase64 = base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
 	c.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, c.signedBytes()))
 	return c

@@ -42,7 +42,7 @@ func TestCheckpoint(t *testing.T) {
 	if err := c.VerifySignature(pub); err != nil {
 		t.Error(err)
 	}
-	if r, err := Verify(strings.NewReader(strings.Join(lines, "")), &c.Head); err != nil || !r.OK() {
+	if r, err := Verify(strings.NewReader(strings.Join(lines, "")), &c.ChainHead); err != nil || !r.OK() {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for name, change := range map[string]func(*Checkpoint){

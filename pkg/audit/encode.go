@@ -95,7 +95,7 @@ func (e *Entry) encodeJSON() []byte {
 // encodeBuffers are reusable buffers for encoded entries.
 var encodeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-func appendStep(b []byte, s *verdict.Step) []byte {
+func appendStep(b []byte, s *verdict.TierStep) []byte {
 	b = strconv.AppendInt(append(b, `{"tier":`...), int64(s.Tier), 10)
 	b = appendText(append(b, `,"source":`...), s.JudgeName)
 	b = appendText(append(b, `,"decision":`...), s.Decision.String())

@@ -42,7 +42,7 @@ func TestEncodeFollowsTheStruct(t *testing.T) {
 		{Time: at}, {Time: at.Truncate(time.Second), Kind: EntryKindVerdict},
 		{Time: at, Recovery: &LogRecovery{Reason: "r"}}, {Time: at, Recovery: &LogRecovery{Reason: "r", RemovedBytes: 1, DamagedDataSHA256: "s", MovedLogPath: "f"}},
 		{Time: at, Fingerprints: PolicyAndModelFingerprints{Prompt: "p"}}, {Time: at, Caller: Caller{ParentPID: 1}},
-		{Time: at, Trail: []verdict.Step{{}, {Decision: verdict.Block, AllowedPendingHigherTier: true}}},
+		{Time: at, Trail: []verdict.TierStep{{}, {Decision: verdict.Block, AllowedPendingHigherTier: true}}},
 	}
 	for _, c := range []float64{0, math.Copysign(0, -1), 1, 0.7, 0.30000000000000004, 1e-6, 1e-7, 1e20, 1e21, 123456789, math.MaxFloat64, math.SmallestNonzeroFloat64} {
 		entries = append(entries, Entry{Time: at, Confidence: c})
@@ -57,7 +57,7 @@ func TestEncodeFollowsTheStruct(t *testing.T) {
 		entries = append(entries, Entry{
 			Time: at, Kind: s, ActionID: s, ActionInputLineNumber: 7, Session: s, ActionType: s, Decision: verdict.Escalate, Tier: 2, Confidence: 0.5, Rule: s, Reasoning: s, IsAllowedDespiteFailure: true,
 			Error: s, ActionHash: s, Payload: map[string]any{s: s, "list": []any{s, s}},
-			Trail:         []verdict.Step{{Tier: 1, JudgeName: s, Decision: verdict.Allow, Confidence: 0.25, Rule: s, AllowedPendingHigherTier: true, Reasoning: s, ErrorCode: s, LatencyMicroseconds: 3}},
+			Trail:         []verdict.TierStep{{Tier: 1, JudgeName: s, Decision: verdict.Allow, Confidence: 0.25, Rule: s, AllowedPendingHigherTier: true, Reasoning: s, ErrorCode: s, LatencyMicroseconds: 3}},
 			AnswerChannel: s, AnsweredBy: s, Fingerprints: PolicyAndModelFingerprints{s, s, s, s, s}, VerdictLatencyMicroseconds: 9, Caller: Caller{s, s, s, 4, 5},
 		})
 	}

@@ -36,24 +36,24 @@ type Entry struct {
 	Time             time.Time `json:"time"` // UTC
 	Kind             string    `json:"kind"`
 
-	ActionID                string           `json:"id,omitempty"` // ID of the action
-	ActionInputLineNumber   int              `json:"line,omitempty"`
-	Session                 string           `json:"session,omitempty"`
-	ActionType              string           `json:"type,omitempty"`
-	CWD                     string           `json:"cwd,omitempty"` // folder of the action, if it names one
-	Decision                verdict.Decision `json:"decision,omitempty"`
-	Tier                    int              `json:"tier"`
-	Confidence              float64          `json:"confidence"`
-	Rule                    string           `json:"rule,omitempty"`
-	Reasoning               string           `json:"reasoning,omitempty"`
-	RefusalRef              string           `json:"ref,omitempty"` // reference of a refused action, for shield allow
-	IsAllowedDespiteFailure bool             `json:"degraded,omitempty"`
-	Error                   string           `json:"error,omitempty"`
-	ActionHash              string           `json:"action_hash,omitempty"`
-	Payload                 any              `json:"payload,omitempty"` // a decoded JSON value
-	Trail                   []verdict.Step   `json:"trail,omitempty"`   // tiers' results, without their fields Effects and Views
-	AnswerChannel           string           `json:"channel,omitempty"` // the approval channel by which a person decided
-	AnsweredBy              string           `json:"by,omitempty"`      // the person who decided
+	ActionID                string             `json:"id,omitempty"` // ID of the action
+	ActionInputLineNumber   int                `json:"line,omitempty"`
+	Session                 string             `json:"session,omitempty"`
+	ActionType              string             `json:"type,omitempty"`
+	CWD                     string             `json:"cwd,omitempty"` // folder of the action, if it names one
+	Decision                verdict.Decision   `json:"decision,omitempty"`
+	Tier                    int                `json:"tier"`
+	Confidence              float64            `json:"confidence"`
+	Rule                    string             `json:"rule,omitempty"`
+	Reasoning               string             `json:"reasoning,omitempty"`
+	RefusalRef              string             `json:"ref,omitempty"` // reference of a refused action, for shield allow
+	IsAllowedDespiteFailure bool               `json:"degraded,omitempty"`
+	Error                   string             `json:"error,omitempty"`
+	ActionHash              string             `json:"action_hash,omitempty"`
+	Payload                 any                `json:"payload,omitempty"` // a decoded JSON value
+	Trail                   []verdict.TierStep `json:"trail,omitempty"`   // tiers' results, without their fields Effects and Views
+	AnswerChannel           string             `json:"channel,omitempty"` // the approval channel by which a person decided
+	AnsweredBy              string             `json:"by,omitempty"`      // the person who decided
 
 	Fingerprints               PolicyAndModelFingerprints `json:"fingerprints,omitzero"`
 	VerdictLatencyMicroseconds int64                      `json:"latency_us"` // microseconds
@@ -98,7 +98,7 @@ type LogRecovery struct {
 const (
 	MaxEntryStringBytes = 4 << 10
 	maxPayloadBytes     = 32 << 10
-	maxTrailSteps       = 16
+	maxVerdictSteps     = 16
 	maxEntryBytes       = 60 << 10
 	// maxLineBytes is the longest line of a log, with sequence number and hash.
 	maxLineBytes = 64 << 10
@@ -136,7 +136,7 @@ func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 	}
 	c.Trail = nil
 	for i, s := range e.Trail {
-		if i == maxTrailSteps {
+		if i == maxVerdictSteps {
 			break
 		}
 		s.Rule, s.ErrorCode = r.RedactAndTruncate(s.Rule, 256), r.RedactAndTruncate(s.ErrorCode, 256)

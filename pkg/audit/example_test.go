@@ -34,7 +34,7 @@ func Example() {
 	}
 	whole, _ := audit.VerifyFile(path, nil, nil)
 	fmt.Println(whole.OK(), whole.Head.Seq)
-	cut, _ := audit.VerifyFile(path, &audit.Head{Seq: 5}, nil)
+	cut, _ := audit.VerifyFile(path, &audit.ChainHead{Seq: 5}, nil)
 	fmt.Println(cut.Damage)
 	// Output:
 	// true 3

@@ -45,7 +45,7 @@ func full(t *testing.T, path string) []string {
 	return files
 }
 
-func verifyFile(t *testing.T, path string, kept *Head) VerificationReport {
+func verifyFile(t *testing.T, path string, kept *ChainHead) VerificationReport {
 	t.Helper()
 	r, err := VerifyFile(path, kept, nil)
 	if err != nil {
@@ -70,11 +70,11 @@ func TestRotates(t *testing.T) {
 		}
 		whole = append(whole, b...)
 	}
-	r := verifyFile(t, path, &heads.Head)
-	if !r.OK() || r.CompleteLineCount != n || r.Head != heads.Head || r.FileCount != len(files) || r.FirstSeq != 1 {
+	r := verifyFile(t, path, &heads.ChainHead)
+	if !r.OK() || r.CompleteLineCount != n || r.Head != heads.ChainHead || r.FileCount != len(files) || r.FirstSeq != 1 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
-	if h, err := LastHead(path); h != heads.Head || err != nil {
+	if h, err := ReadChainHead(path); h != heads.ChainHead || err != nil {
 		t.Error(h, err)
 	}
 	all, err := OpenAllLogFiles(path)
@@ -114,7 +114,7 @@ func TestRotatesBetweenLogs(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != each*logs {
+	if r := verifyFile(t, path, &heads.ChainHead); !r.OK() || r.CompleteLineCount != each*logs {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 }
@@ -129,14 +129,14 @@ func TestRotationCutShort(t *testing.T) {
 	if has, err := HasEntries(path); !has || err != nil {
 		t.Error(has, err)
 	}
-	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != 20 {
+	if r := verifyFile(t, path, &heads.ChainHead); !r.OK() || r.CompleteLineCount != 20 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
-	if h, err := LastHead(path); h != heads.Head || err != nil {
+	if h, err := ReadChainHead(path); h != heads.ChainHead || err != nil {
 		t.Error(h, err)
 	}
 	appendAll(t, openSmall(t, path, heads), 3)
-	if r := verifyFile(t, path, &heads.Head); !r.OK() || r.CompleteLineCount != 23 {
+	if r := verifyFile(t, path, &heads.ChainHead); !r.OK() || r.CompleteLineCount != 23 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 }
@@ -158,32 +158,32 @@ func TestVerifyFindsInFullFiles(t *testing.T) {
 		how   []string
 		file  int // whose name is told
 	}{
-		{"first removed", func(t *testing.T, f []string) { os.Remove(f[0]) }, []string{DamageRemoved}, 1},
-		{"middle removed", func(t *testing.T, f []string) { os.Remove(f[1]) }, []string{DamageRemoved}, 2},
-		{"newest full removed", func(t *testing.T, f []string) { os.Remove(f[len(f)-2]) }, []string{DamageRemoved}, -1},
-		{"current removed", func(t *testing.T, f []string) { os.Remove(f[len(f)-1]) }, []string{DamageCutOff}, -2},
-		{"line changed", edit(func(b []byte) []byte { return bytes.Replace(b, []byte("echo"), []byte("ecHo"), 1) }), []string{DamageChanged}, 1},
+		{"first removed", func(t *testing.T, f []string) { os.Remove(f[0]) }, []string{DamageKindRemoved}, 1},
+		{"middle removed", func(t *testing.T, f []string) { os.Remove(f[1]) }, []string{DamageKindRemoved}, 2},
+		{"newest full removed", func(t *testing.T, f []string) { os.Remove(f[len(f)-2]) }, []string{DamageKindRemoved}, -1},
+		{"current removed", func(t *testing.T, f []string) { os.Remove(f[len(f)-1]) }, []string{DamageKindCutOff}, -2},
+		{"line changed", edit(func(b []byte) []byte { return bytes.Replace(b, []byte("echo"), []byte("ecHo"), 1) }), []string{DamageKindChanged}, 1},
 		{"last line changed", edit(func(b []byte) []byte {
 			i := bytes.LastIndex(b, []byte("echo"))
 			b[i] = 'E'
 			return b
-		}), []string{DamageChanged}, 1},
-		{"last line cut", edit(cutLine), []string{DamageRemoved}, 2},
-		{"end torn", edit(func(b []byte) []byte { return b[:len(b)-9] }), []string{DamageChanged, DamageInserted}, 1},
-		{"line feed cut", edit(func(b []byte) []byte { return b[:len(b)-1] }), []string{DamageChanged, DamageInserted}, 1},
-		{"emptied", edit(func([]byte) []byte { return nil }), []string{DamageRemoved}, 2},
-		{"line added", edit(func(b []byte) []byte { return append(b, "{}\n"...) }), []string{DamageInserted}, 1},
+		}), []string{DamageKindChanged}, 1},
+		{"last line cut", edit(cutLine), []string{DamageKindRemoved}, 2},
+		{"end torn", edit(func(b []byte) []byte { return b[:len(b)-9] }), []string{DamageKindChanged, DamageKindInserted}, 1},
+		{"line feed cut", edit(func(b []byte) []byte { return b[:len(b)-1] }), []string{DamageKindChanged, DamageKindInserted}, 1},
+		{"emptied", edit(func([]byte) []byte { return nil }), []string{DamageKindRemoved}, 2},
+		{"line added", edit(func(b []byte) []byte { return append(b, "{}\n"...) }), []string{DamageKindInserted}, 1},
 		{"swapped", func(t *testing.T, f []string) {
 			rename(t, f[0], f[0]+"x")
 			rename(t, f[1], f[0])
 			rename(t, f[0]+"x", f[1])
-		}, []string{DamageReordered, DamageRemoved}, 0},
+		}, []string{DamageKindReordered, DamageKindRemoved}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path, heads := filled(t, 60)
 			files := append(full(t, path), path)
 			tt.spoil(t, files)
-			r := verifyFile(t, path, &heads.Head)
+			r := verifyFile(t, path, &heads.ChainHead)
 			if r.OK() || !slices.Contains(tt.how, r.Damage.Kind) {
 				t.Fatalf("%+v %v, want %v", r, r.Damage, tt.how)
 			}
@@ -191,7 +191,7 @@ func TestVerifyFindsInFullFiles(t *testing.T) {
 				t.Errorf("in %s, want %s", r.Damage.File, want)
 			}
 			// No verdict is given on top of a log that lost its end.
-			if err := openSmall(t, path, heads).Append(t.Context(), entry(1)); tt.how[0] == DamageCutOff && !errors.Is(err, ErrTruncated) {
+			if err := openSmall(t, path, heads).Append(t.Context(), entry(1)); tt.how[0] == DamageKindCutOff && !errors.Is(err, ErrLogTruncated) {
 				t.Errorf("appended: %v", err)
 			}
 		})
@@ -229,7 +229,7 @@ func TestRepairAmongFullFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	appendAll(t, openSmall(t, path, heads), 30)
-	if r := verifyGaps(t, path, &heads.Head, heads.gaps); !r.OK() || r.RecoveryEntryCount != 1 {
+	if r := verifyGaps(t, path, &heads.ChainHead, heads.gaps); !r.OK() || r.LogRecoveryEntryCount != 1 {
 		t.Errorf("%+v %v", r, r.Damage)
 	}
 }
@@ -242,14 +242,14 @@ func TestVerifyCopy(t *testing.T) {
 	for cut := 1; cut <= len(lines); cut++ {
 		write(t, path, []byte(strings.Join(lines[:cut], "")))
 		r := verifyFile(t, path, nil)
-		if !r.OK() || !strings.Contains(r.UnverifiedWithoutStoredHeadNote, fmt.Sprintf("entry %d, the last one here", cut)) {
+		if !r.OK() || !strings.Contains(r.UnverifiableEntriesNote, fmt.Sprintf("entry %d, the last one here", cut)) {
 			t.Errorf("%d lines: %+v", cut, r)
 		}
 	}
-	if r := verifyFile(t, path, &head); !r.OK() || r.UnverifiedWithoutStoredHeadNote != "" {
+	if r := verifyFile(t, path, &head); !r.OK() || r.UnverifiableEntriesNote != "" {
 		t.Errorf("with the head: %+v", r)
 	}
-	for _, kept := range []*Head{nil, {}} {
+	for _, kept := range []*ChainHead{nil, {}} {
 		if _, err := VerifyFile(path+"x", kept, nil); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path+"x") {
 			t.Errorf("an absent log verifies: %v", err)
 		}
@@ -265,7 +265,7 @@ func TestRefusesOtherFiles(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := open(t, path, nil).Append(t.Context(), entry(1)); !errors.Is(err, ErrExposed) || !strings.Contains(err.Error(), "chmod 0") {
+		if err := open(t, path, nil).Append(t.Context(), entry(1)); !errors.Is(err, ErrLogExposed) || !strings.Contains(err.Error(), "chmod 0") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -283,7 +283,7 @@ func TestRefusesOtherFiles(t *testing.T) {
 	if err := os.Chown(path, 12345, -1); err != nil {
 		t.Fatal(err)
 	}
-	if err := open(t, path, nil).Append(t.Context(), entry(1)); !errors.Is(err, ErrExposed) || !strings.Contains(err.Error(), "another user") {
+	if err := open(t, path, nil).Append(t.Context(), entry(1)); !errors.Is(err, ErrLogExposed) || !strings.Contains(err.Error(), "another user") {
 		t.Errorf("of another user: %v", err)
 	}
 }
@@ -302,14 +302,14 @@ func TestHeldLock(t *testing.T) {
 	}
 	defer l.Close()
 	for range 2 {
-		if err := l.Append(t.Context(), entry(2)); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), path+".lock") {
+		if err := l.Append(t.Context(), entry(2)); !errors.Is(err, ErrLogBusy) || !strings.Contains(err.Error(), path+".lock") {
 			t.Errorf("%v", err)
 		}
 	}
 	if err := holder.lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	for err = ErrBusy; errors.Is(err, ErrBusy); { // a busy machine may need more than the wait
+	for err = ErrLogBusy; errors.Is(err, ErrLogBusy); { // a busy machine may need more than the wait
 		err = l.Append(t.Context(), entry(3))
 	}
 	if err != nil {

@@ -99,7 +99,7 @@ func check(t *testing.T, dir, said string) audit.VerificationReport {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "audit.jsonl")
-	r, err := audit.VerifyFile(path, &audit.Head{Seq: seq, Hash: hash}, nil)
+	r, err := audit.VerifyFile(path, &audit.ChainHead{Seq: seq, Hash: hash}, nil)
 	if err != nil || !r.OK() {
 		t.Fatalf("%+v %v, %v", r, r.Damage, err)
 	}
@@ -209,7 +209,7 @@ func TestKilledProcesses(t *testing.T) {
 	if r.LastLineIncomplete {
 		t.Error("a torn line is left")
 	}
-	t.Logf("%d verdicts written, %d lines, %d recovered", strings.Count(said, "\n"), r.CompleteLineCount, r.RecoveryEntryCount)
+	t.Logf("%d verdicts written, %d lines, %d recovered", strings.Count(said, "\n"), r.CompleteLineCount, r.LogRecoveryEntryCount)
 }
 
 func benchmarkLog(b *testing.B) *audit.Log {

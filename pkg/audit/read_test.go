@@ -132,7 +132,7 @@ func TestQuery(t *testing.T) {
 
 func TestExportCSV(t *testing.T) {
 	var log []byte
-	var head Head
+	var head ChainHead
 	texts := []string{"=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "|calc", "%x", "plain", "a,\"b\"\nc", "=cmd|' /C calc'!A0"}
 	for _, s := range texts {
 		e := entry(1)

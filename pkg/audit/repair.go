@@ -14,9 +14,9 @@ import (
 	"github.com/shieldcli/shield/internal/flock"
 )
 
-// LastHead returns the head of the log at path from its last line, without verifying the log; the zero
+// ReadChainHead returns the head of the log at path from its last line, without verifying the log; the zero
 // Head if there is no log.
-func LastHead(path string) (Head, error) {
+func ReadChainHead(path string) (ChainHead, error) {
 	head, err := headOfFile(path)
 	if head.Seq > 0 || err != nil {
 		return head, err
@@ -25,47 +25,47 @@ func LastHead(path string) (Head, error) {
 }
 
 // headOfNewestRotatedFile returns the head of the newest full file of a log, or the zero Head.
-func headOfNewestRotatedFile(path string) (Head, error) {
+func headOfNewestRotatedFile(path string) (ChainHead, error) {
 	full, err := listRotatedFiles(path)
 	if err != nil || len(full) == 0 {
-		return Head{}, err
+		return ChainHead{}, err
 	}
 	return headOfFile(full[len(full)-1])
 }
 
 // headOfFile returns the sequence number and hash of the last line of a file.
-func headOfFile(path string) (Head, error) {
+func headOfFile(path string) (ChainHead, error) {
 	f, err := openRead(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return Head{}, nil
+		return ChainHead{}, nil
 	}
 	if err != nil {
-		return Head{}, fmt.Errorf("read audit log: %w", err)
+		return ChainHead{}, fmt.Errorf("read audit log: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return Head{}, fmt.Errorf("read audit log: %w", err)
+		return ChainHead{}, fmt.Errorf("read audit log: %w", err)
 	}
 	tail, err := readTail(f, info.Size())
 	if err != nil {
-		return Head{}, fmt.Errorf("read audit log: %w", err)
+		return ChainHead{}, fmt.Errorf("read audit log: %w", err)
 	}
 	lines, _ := splitTail(tail)
 	if len(lines) == 0 {
-		return Head{}, nil
+		return ChainHead{}, nil
 	}
 	head, err := headOfLine(lines[len(lines)-1])
 	if err != nil {
-		return Head{}, &Error{FaultSentinel: ErrChanged, Path: path, Err: err}
+		return ChainHead{}, &Error{FaultSentinel: ErrLogChanged, Path: path, Err: err}
 	}
 	return head, nil
 }
 
 // CheckLogMatchesStoredHead returns the error that appending to the log at path would return because the log does not
 // match the stored head. It reads only the end of the log.
-func CheckLogMatchesStoredHead(logPath string, storedHead Head) error {
-	last, err := LastHead(logPath)
+func CheckLogMatchesStoredHead(logPath string, storedHead ChainHead) error {
+	last, err := ReadChainHead(logPath)
 	if err != nil {
 		return err
 	}
@@ -93,14 +93,14 @@ func Repair(ctx context.Context, path string, opts Options) (movedLogPath string
 	}
 	defer l.closeFiles()
 	if l.lock, err = flock.New(path + ".lock"); err != nil {
-		return "", &Error{FaultSentinel: ErrUnwritable, Path: path, Err: err}
+		return "", &Error{FaultSentinel: ErrLogUnwritable, Path: path, Err: err}
 	}
 	if err := l.acquireLock(ctx); err != nil {
 		return "", err
 	}
-	var gap Head
+	var gap ChainHead
 	err = opts.HeadStore.AdvanceAuditHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
-		kept := Head{seq, hash}
+		kept := ChainHead{seq, hash}
 		at, repaired, err := l.seekEndRemovingTornLine(kept)
 		switch {
 		case err == nil && repaired == nil:
@@ -109,7 +109,7 @@ func Repair(ctx context.Context, path string, opts Options) (movedLogPath string
 			movedLogPath = path
 			h, err := l.appendRecovery(at, l.lastHead, repaired)
 			return h.Seq, h.Hash, err
-		case !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrChanged):
+		case !errors.Is(err, ErrLogTruncated) && !errors.Is(err, ErrLogChanged):
 			return 0, "", err
 		}
 		reason := err.Error()
@@ -129,7 +129,7 @@ func Repair(ctx context.Context, path string, opts Options) (movedLogPath string
 		return gap.Seq, gap.Hash, err
 	})
 	if keeper, ok := opts.HeadStore.(RecoveryEntryStore); ok && err == nil && gap.Seq > 0 {
-		err = keeper.StoreRecoveryEntry(ctx, gap.Seq, gap.Hash)
+		err = keeper.StoreAuditRecoveryEntry(ctx, gap.Seq, gap.Hash)
 	}
 	if err != nil {
 		return "", fmt.Errorf("repair audit log: %w", err)
@@ -172,7 +172,7 @@ func hashFile(name string) (string, error) {
 }
 
 // appendRecovery writes a recovery entry after the entry of head.
-func (l *Log) appendRecovery(at int64, head Head, what *LogRecovery) (Head, error) {
+func (l *Log) appendRecovery(at int64, head ChainHead, what *LogRecovery) (ChainHead, error) {
 	e := Entry{Kind: EntryKindLogRecovery, Recovery: what}
 	line, head := appendChained(nil, head, e.encodeRedacted(l.opts.Clock(), l.opts.Redactor))
 	return head, l.writeAndSync(at, line)

@@ -36,7 +36,7 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 	if _, err := w.Write(append(header, '\n')); err != nil {
 		return err
 	}
-	var head Head // head of the entries written so far
+	var head ChainHead // head of the entries written so far
 	lines := newLineReader(r)
 	for started := false; head.Seq < point.Seq; {
 		line, err := lines.nextLine()
@@ -54,17 +54,17 @@ func WriteSegment(w io.Writer, r io.Reader, from uint64, point Checkpoint) error
 			continue
 		}
 		if !started {
-			started, head = true, Head{from - 1, prev}
+			started, head = true, ChainHead{from - 1, prev}
 		}
 		if seq != head.Seq+1 || prev != head.Hash {
 			return fmt.Errorf("export segment: entry %d does not follow entry %d; export from entry %d on, or run 'shield audit verify'", seq, head.Seq, seq)
 		}
-		head = Head{seq, hashLine(line)}
+		head = ChainHead{seq, hashLine(line)}
 		if _, err := w.Write(append(line, '\n')); err != nil {
 			return err
 		}
 	}
-	if head != point.Head {
+	if head != point.ChainHead {
 		return fmt.Errorf("export segment: entry %d is not the one that the checkpoint signs; run 'shield audit verify'", head.Seq)
 	}
 	return nil
@@ -101,13 +101,13 @@ func VerifySegment(r io.Reader, key ed25519.PublicKey) (SegmentReport, error) {
 	if err := point.VerifySignature(key); err != nil {
 		return SegmentReport{}, err
 	}
-	v := &verifier{storedHead: &point.Head, isSegment: true, currentLineReader: lines, lastRead: linePlace{line: 1}, nextFile: func() (string, io.Reader, error) { return "", nil, io.EOF }}
+	v := &verifier{storedHead: &point.ChainHead, verifiesLogSegment: true, currentLineReader: lines, lastRead: linePlace{line: 1}, nextFile: func() (string, io.Reader, error) { return "", nil, io.EOF }}
 	v.report.FileCount = 1
 	if err := v.verifyChain(); err != nil {
 		return SegmentReport{}, err
 	}
 	if v.report.OK() && (v.report.EntriesAfterStoredHead > 0 || v.report.LastLineIncomplete) {
-		v.setDamage(linePlace{line: v.lastRead.line - int(v.report.EntriesAfterStoredHead)}, point.Seq+1, DamageInserted, fmt.Sprintf("the signature covers the entries up to %d only; do not trust the later ones", point.Seq))
+		v.setDamage(linePlace{line: v.lastRead.line - int(v.report.EntriesAfterStoredHead)}, point.Seq+1, DamageKindInserted, fmt.Sprintf("the signature covers the entries up to %d only; do not trust the later ones", point.Seq))
 	}
 	return SegmentReport{v.report, point}, nil
 }

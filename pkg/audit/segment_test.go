@@ -46,21 +46,21 @@ func TestSegment(t *testing.T) {
 	}{
 		"as exported":              {func(l []string) []string { return l }, 0, "", nil},
 		"entries before, left out": {func(l []string) []string { return slices.Delete(l, 1, 2) }, 0, "", nil},
-		"first entry changed":      {edit(1, `"kind":"verdict"`, `"kind":"verdicT"`), 2, DamageChanged, nil},
-		"first entry's link":       {edit(1, `"prev":"`, `"prev":"0`), 2, DamageChanged, nil},
-		"middle entry changed":     {edit(2, `"kind":"verdict"`, `"kind":"verdicT"`), 3, DamageChanged, nil},
-		"last entry changed":       {edit(4, `"kind":"verdict"`, `"kind":"verdicT"`), 5, DamageChanged, nil},
-		"entry removed":            {func(l []string) []string { return slices.Delete(l, 2, 3) }, 3, DamageRemoved, nil},
-		"entries swapped":          {func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }, 3, DamageReordered, nil},
-		"entry repeated":           {func(l []string) []string { return slices.Insert(l, 2, l[1]) }, 3, DamageInserted, nil},
-		"cut off":                  {func(l []string) []string { return l[:4] }, 5, DamageCutOff, nil},
-		"cut in the last line":     {edit(4, "\n", ""), 5, DamageCutOff, nil},
-		"no entries":               {func(l []string) []string { return l[:1] }, 2, DamageCutOff, nil},
-		"true entry after it":      {func(l []string) []string { return append(l, later[6]) }, 6, DamageInserted, nil},
-		"text after it":            {func(l []string) []string { return append(l, "{}\n") }, 6, DamageChanged, nil},
-		"unended text after it":    {func(l []string) []string { return append(l, "{") }, 6, DamageInserted, nil},
-		"endless line after it":    {func(l []string) []string { return append(l, strings.Repeat("x", 3*maxLineBytes)) }, 6, DamageChanged, nil},
-		"entries of another log":   {func(l []string) []string { return append(l[:1], other...) }, 5, DamageCutOff, nil},
+		"first entry changed":      {edit(1, `"kind":"verdict"`, `"kind":"verdicT"`), 2, DamageKindChanged, nil},
+		"first entry's link":       {edit(1, `"prev":"`, `"prev":"0`), 2, DamageKindChanged, nil},
+		"middle entry changed":     {edit(2, `"kind":"verdict"`, `"kind":"verdicT"`), 3, DamageKindChanged, nil},
+		"last entry changed":       {edit(4, `"kind":"verdict"`, `"kind":"verdicT"`), 5, DamageKindChanged, nil},
+		"entry removed":            {func(l []string) []string { return slices.Delete(l, 2, 3) }, 3, DamageKindRemoved, nil},
+		"entries swapped":          {func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }, 3, DamageKindReordered, nil},
+		"entry repeated":           {func(l []string) []string { return slices.Insert(l, 2, l[1]) }, 3, DamageKindInserted, nil},
+		"cut off":                  {func(l []string) []string { return l[:4] }, 5, DamageKindCutOff, nil},
+		"cut in the last line":     {edit(4, "\n", ""), 5, DamageKindCutOff, nil},
+		"no entries":               {func(l []string) []string { return l[:1] }, 2, DamageKindCutOff, nil},
+		"true entry after it":      {func(l []string) []string { return append(l, later[6]) }, 6, DamageKindInserted, nil},
+		"text after it":            {func(l []string) []string { return append(l, "{}\n") }, 6, DamageKindChanged, nil},
+		"unended text after it":    {func(l []string) []string { return append(l, "{") }, 6, DamageKindInserted, nil},
+		"endless line after it":    {func(l []string) []string { return append(l, strings.Repeat("x", 3*maxLineBytes)) }, 6, DamageKindChanged, nil},
+		"entries of another log":   {func(l []string) []string { return append(l[:1], other...) }, 5, DamageKindCutOff, nil},
 		"checkpoint's number":      {edit(0, `"seq":6`, `"seq":5`), 0, "", ErrBadSignature},
 		"checkpoint's time":        {edit(0, `"time":"2`, `"time":"3`), 0, "", ErrBadSignature},
 		"key twice":                {edit(0, `"seq":6`, `"seq":5,"seq":6`), 0, "", ErrNoSegment},
@@ -74,7 +74,7 @@ func TestSegment(t *testing.T) {
 			if err := WriteSegment(&out, strings.NewReader(strings.Join(other, "")), 1, Sign(segmentKey(1), otherHead, clock())); err != nil {
 				t.Fatal(err)
 			}
-			empty := Sign(segmentKey(1), Head{}, clock())
+			empty := Sign(segmentKey(1), ChainHead{}, clock())
 			signed := Sign(segmentKey(1), otherHead, clock())
 			head, rest, _ := strings.Cut(out.String(), "\n")
 			head = strings.NewReplacer(`"seq":3`, `"seq":0`, otherHead.Hash, "", signed.Signature, empty.Signature).Replace(head)
@@ -118,7 +118,7 @@ func TestWriteSegmentRefuses(t *testing.T) {
 		"log that ends before": {lines[:5], 2, point},
 		"log with a gap":       {slices.Concat(lines[:2], lines[4:]), 2, point},
 		"start that is gone":   {lines[3:], 2, point},
-		"another log":          {lines, 2, Sign(segmentKey(1), Head{6, strings.Repeat("0", 64)}, clock())},
+		"another log":          {lines, 2, Sign(segmentKey(1), ChainHead{6, strings.Repeat("0", 64)}, clock())},
 		"no entry":             {slices.Concat(lines[:2], []string{"{}\n"}, lines[2:]), 2, point},
 	} {
 		if err := WriteSegment(&bytes.Buffer{}, strings.NewReader(strings.Join(tt.log, "")), tt.from, tt.point); err == nil {

@@ -14,7 +14,7 @@ import (
 // hostileLog has entries whose texts try to be something else to who reads them.
 func hostileLog() []byte {
 	var log []byte
-	var head Head
+	var head ChainHead
 	for i, text := range []string{"plain", "a|b\\c=d", "x\ny=1 act=Allowed\r\nCEF:0|evil", "\x1b[2J\u202e", "", `"}{"`} {
 		e := entry(1)
 		e.Rule, e.Reasoning, e.Session, e.Payload = text, text, text, map[string]any{"command": text}

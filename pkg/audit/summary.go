@@ -15,20 +15,20 @@ import (
 
 // Limits of a summary, whose memory use does not depend on the log's length.
 const (
-	maxSummaryDays                 = 366
-	maxCountedRulesCallersSessions = 2_000 // rules, callers or sessions with counts of their own; the rest are counted together
-	maxListedStoppedActions        = 100   // stopped actions that are listed
-	maxShownPayloadChars           = 300   // characters of a payload that are shown
+	maxSummaryDays            = 366
+	maxSeparatelyCountedNames = 2_000 // rules, callers or sessions with counts of their own; the rest are counted together
+	maxListedStoppedActions   = 100   // stopped actions that are listed
+	maxShownPayloadChars      = 300   // characters of a payload that are shown
 )
 
 // A Summary counts the verdicts of a log.
 type Summary struct {
 	FirstVerdictTime, LastVerdictTime time.Time
 	Total                             VerdictCounts
-	Days                              []NamedCounts // by date in UTC, oldest first; without days that have no verdict
-	Rules                             []NamedCounts // verdicts counted by the rule that decided or first asked ("" for none); most not-allowed actions first
-	Callers                           []NamedCounts // shield commands and hooks that asked for verdicts
-	Sessions                          []NamedCounts
+	Days                              []NamedVerdictCounts // by date in UTC, oldest first; without days that have no verdict
+	Rules                             []NamedVerdictCounts // verdicts counted by the rule that decided or first asked ("" for none); most not-allowed actions first
+	Callers                           []NamedVerdictCounts // shield commands and hooks that asked for verdicts
+	Sessions                          []NamedVerdictCounts
 	NonVerdictCountByKind             map[string]int  // entries that are not verdicts, by kind
 	Stopped                           []StoppedAction // the last actions that were not allowed, newest first
 }
@@ -42,8 +42,8 @@ type VerdictCounts struct {
 	DeniedByPerson   int // by a person
 }
 
-// NamedCounts are the counts of one rule, day, caller or session.
-type NamedCounts struct {
+// NamedVerdictCounts are the counts of one rule, day, caller or session.
+type NamedVerdictCounts struct {
 	Name string
 	VerdictCounts
 }
@@ -81,16 +81,16 @@ type StoppedAction struct {
 	Error                                      string // the error code of the verdict
 }
 
-// OtherRulesCallersSessionsName is the name for the rules, callers and sessions that are counted together.
-const OtherRulesCallersSessionsName = "others"
+// OtherCountsName is the name for the rules, callers and sessions that are counted together.
+const OtherCountsName = "others"
 
 type countsByName map[string]*VerdictCounts
 
 func (t countsByName) countEntry(name string, e *Entry) {
 	c := t[name]
 	if c == nil {
-		if len(t) >= maxCountedRulesCallersSessions {
-			name = OtherRulesCallersSessionsName
+		if len(t) >= maxSeparatelyCountedNames {
+			name = OtherCountsName
 		}
 		if c = t[name]; c == nil {
 			c = new(VerdictCounts)
@@ -100,16 +100,16 @@ func (t countsByName) countEntry(name string, e *Entry) {
 	c.countEntry(e)
 }
 
-func (t countsByName) sortedCounts(order func(a, b NamedCounts) int) []NamedCounts {
-	out := make([]NamedCounts, 0, len(t))
+func (t countsByName) sortedCounts(order func(a, b NamedVerdictCounts) int) []NamedVerdictCounts {
+	out := make([]NamedVerdictCounts, 0, len(t))
 	for name, c := range t {
-		out = append(out, NamedCounts{name, *c})
+		out = append(out, NamedVerdictCounts{name, *c})
 	}
 	sorted.SortStableBy(out, order)
 	return out
 }
 
-func compareByNotAllowedThenTotal(a, b NamedCounts) int {
+func compareByNotAllowedThenTotal(a, b NamedVerdictCounts) int {
 	return cmp.Or(cmp.Compare(b.notAutomaticallyAllowedCount(), a.notAutomaticallyAllowedCount()), cmp.Compare(b.Sum(), a.Sum()), cmp.Compare(a.Name, b.Name))
 }
 
@@ -123,7 +123,7 @@ func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error
 		case e.Time.Before(since):
 			return nil
 		case e.Kind != EntryKindVerdict:
-			if len(s.NonVerdictCountByKind) < maxCountedRulesCallersSessions {
+			if len(s.NonVerdictCountByKind) < maxSeparatelyCountedNames {
 				s.NonVerdictCountByKind[e.Kind]++
 			}
 			return nil
@@ -150,7 +150,7 @@ func Summarize(r io.Reader, since time.Time) (s *Summary, skipped int, err error
 		return nil
 	})
 	slices.Reverse(s.Stopped)
-	s.Days = days.sortedCounts(func(a, b NamedCounts) int { return cmp.Compare(a.Name, b.Name) })
+	s.Days = days.sortedCounts(func(a, b NamedVerdictCounts) int { return cmp.Compare(a.Name, b.Name) })
 	s.Days = s.Days[max(len(s.Days)-maxSummaryDays, 0):]
 	s.Rules, s.Callers, s.Sessions = rules.sortedCounts(compareByNotAllowedThenTotal), callers.sortedCounts(compareByNotAllowedThenTotal), sessions.sortedCounts(compareByNotAllowedThenTotal)
 	return s, skipped, err

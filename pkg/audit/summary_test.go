@@ -28,7 +28,7 @@ func entries(list ...Entry) string {
 }
 
 func TestSummarize(t *testing.T) {
-	asked := []verdict.Step{{Tier: 0, JudgeName: "policy", Decision: verdict.Escalate, Rule: "ask"}, {Tier: 3, JudgeName: "person", Decision: verdict.Allow}}
+	asked := []verdict.TierStep{{Tier: 0, JudgeName: "policy", Decision: verdict.Escalate, Rule: "ask"}, {Tier: 3, JudgeName: "person", Decision: verdict.Allow}}
 	log := entries(
 		Entry{Decision: verdict.Allow, Session: "a", Caller: Caller{ShieldSubcommand: "run"}},
 		Entry{Decision: verdict.Block, Rule: "deny", Session: "a", ActionType: "execute_command", Payload: map[string]any{"command": "rm -rf /"}},
@@ -60,7 +60,7 @@ func TestSummarize(t *testing.T) {
 
 // TestSummaryIsBounded: anyone who can name sessions and rules cannot fill the memory.
 func TestSummaryIsBounded(t *testing.T) {
-	list := make([]Entry, 3*maxCountedRulesCallersSessions)
+	list := make([]Entry, 3*maxSeparatelyCountedNames)
 	for i := range list {
 		list[i] = Entry{Decision: verdict.Block, Rule: fmt.Sprint("r", i), Session: fmt.Sprint("s", i), Payload: strings.Repeat("x", 1000)}
 	}
@@ -68,10 +68,10 @@ func TestSummaryIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Rules) > maxCountedRulesCallersSessions+1 || len(s.Sessions) > maxCountedRulesCallersSessions+1 || len(s.Stopped) != maxListedStoppedActions || len(s.Stopped[0].Payload) > maxShownPayloadChars+8 {
+	if len(s.Rules) > maxSeparatelyCountedNames+1 || len(s.Sessions) > maxSeparatelyCountedNames+1 || len(s.Stopped) != maxListedStoppedActions || len(s.Stopped[0].Payload) > maxShownPayloadChars+8 {
 		t.Errorf("%d rules, %d sessions, %d stopped", len(s.Rules), len(s.Sessions), len(s.Stopped))
 	}
-	if s.Rules[0].Name != OtherRulesCallersSessionsName || s.Total.Blocked != len(list) {
+	if s.Rules[0].Name != OtherCountsName || s.Total.Blocked != len(list) {
 		t.Errorf("first %+v of %d", s.Rules[0], s.Total.Blocked)
 	}
 }

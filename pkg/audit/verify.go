@@ -15,18 +15,18 @@ import (
 
 // Kinds of damage to a log.
 const (
-	DamageChanged   = "changed"
-	DamageRemoved   = "removed"
-	DamageInserted  = "inserted"
-	DamageReordered = "reordered"
-	DamageCutOff    = "cut off"
+	DamageKindChanged   = "changed"
+	DamageKindRemoved   = "removed"
+	DamageKindInserted  = "inserted"
+	DamageKindReordered = "reordered"
+	DamageKindCutOff    = "cut off"
 )
 
 // A Damage is the first place at which a log differs from what was written.
 type Damage struct {
 	Line        int    `json:"line"` // counted from 1 in its file; for a removed line, the line now in its place
 	Seq         uint64 `json:"seq"`  // sequence number of the entry that should be there
-	Kind        string `json:"how"`  // DamageChanged, DamageRemoved, DamageInserted, DamageReordered or DamageCutOff
+	Kind        string `json:"how"`  // DamageKindChanged, DamageKindRemoved, DamageKindInserted, DamageKindReordered or DamageKindCutOff
 	Explanation string `json:"note"`
 	File        string `json:"file,omitempty"` // path of the damaged file
 }
@@ -38,19 +38,19 @@ func (b *Damage) String() string {
 
 // A VerificationReport is the result of [Verify] or [VerifyFile].
 type VerificationReport struct {
-	CompleteLineCount      int     `json:"lines"` // complete lines that were read
-	FileCount              int     `json:"files"` // number of files of the log
-	FirstSeq               uint64  `json:"first"` // sequence number of the first entry; more than 1 if the log continues another
-	Head                   Head    `json:"head"`  // the last entry of the intact chain
-	RecoveryEntryCount     int     `json:"recovered"`
-	LastLineIncomplete     bool    `json:"torn"`             // the last line is incomplete; appending the next entry repairs that
-	EntriesAfterStoredHead uint64  `json:"beyond,omitempty"` // entries after the given head
-	Damage                 *Damage `json:"break,omitempty"`
+	CompleteLineCount      int       `json:"lines"` // complete lines that were read
+	FileCount              int       `json:"files"` // number of files of the log
+	FirstSeq               uint64    `json:"first"` // sequence number of the first entry; more than 1 if the log continues another
+	Head                   ChainHead `json:"head"`  // the last entry of the intact chain
+	LogRecoveryEntryCount  int       `json:"recovered"`
+	LastLineIncomplete     bool      `json:"torn"`             // the last line is incomplete; appending the next entry repairs that
+	EntriesAfterStoredHead uint64    `json:"beyond,omitempty"` // entries after the given head
+	Damage                 *Damage   `json:"break,omitempty"`
 
 	MissingFiles []string `json:"missing,omitempty"` // damaged files that were moved aside and no longer exist
 
-	// UnverifiedWithoutStoredHeadNote says what cannot be verified without a stored head; empty if one was given.
-	UnverifiedWithoutStoredHeadNote string `json:"unknown,omitempty"`
+	// UnverifiableEntriesNote says what cannot be verified without a stored head; empty if one was given.
+	UnverifiableEntriesNote string `json:"unknown,omitempty"`
 }
 
 // OK reports whether the log is intact.
@@ -63,7 +63,7 @@ func (r *VerificationReport) OK() bool { return r.Damage == nil }
 // entry is accepted only if recoveryEntryHashBySeq contains its sequence number and hash, if
 // storedHead is the entry before it, or if the file that it names exists and continues from the
 // entry before the gap.
-func VerifyFile(path string, storedHead *Head, recoveryEntryHashBySeq map[uint64]string) (VerificationReport, error) {
+func VerifyFile(path string, storedHead *ChainHead, recoveryEntryHashBySeq map[uint64]string) (VerificationReport, error) {
 	s, err := openLogFiles(path)
 	if errors.Is(err, fs.ErrNotExist) && storedHead != nil && storedHead.Seq > 0 {
 		return Verify(bytes.NewReader(nil), storedHead)
@@ -81,7 +81,7 @@ func VerifyFile(path string, storedHead *Head, recoveryEntryHashBySeq map[uint64
 // from outside the log: the state file or a [Checkpoint]. If it is nil, a change or removal of the
 // last lines is not detected. The log may continue after kept. Damage is not an error; the error is a
 // read error.
-func Verify(r io.Reader, kept *Head) (VerificationReport, error) {
+func Verify(r io.Reader, kept *ChainHead) (VerificationReport, error) {
 	given := false
 	v := &verifier{storedHead: kept, nextFile: func() (string, io.Reader, error) {
 		if given {
@@ -113,7 +113,7 @@ type linePlace struct {
 }
 
 // follows reports whether l is the next log entry after the entry h.
-func (l chainLine) follows(h Head) bool {
+func (l chainLine) follows(h ChainHead) bool {
 	prev := h.Hash
 	if h.Seq == 0 {
 		prev = genesisHash
@@ -126,14 +126,14 @@ type verifier struct {
 	currentLineReader      *lineReader                       // lines of the file that is being read; nil before the first file
 	lastRead               linePlace                         // position of the last line read
 	logPath                string
-	storedHead             *Head
+	storedHead             *ChainHead
 	recoveryEntryHashBySeq map[uint64]string
 	report                 VerificationReport
-	previousHead           Head      // the head before report.Head
+	previousHead           ChainHead // the head before report.Head
 	lastIntactEntryPlace   linePlace // position of the entry that is report.Head
 	foundStoredHead        bool      // the log contains the entry of storedHead
 
-	isSegment bool // the first entry continues one that is not in the segment
+	verifiesLogSegment bool // the first entry continues one that is not in the segment
 }
 
 // openNextFile opens the next file and reports whether there is one.
@@ -194,18 +194,18 @@ func (v *verifier) verifyChain() error {
 	cur, err := v.nextLine()
 	for ; err == nil && !cur.isEndOfLogMarker; cur, err = v.nextLine() {
 		v.report.CompleteLineCount++
-		if v.isSegment && v.report.FirstSeq == 0 && cur.isValid {
-			v.report.Head = Head{cur.seq - 1, cur.previousLineHash}
+		if v.verifiesLogSegment && v.report.FirstSeq == 0 && cur.isValid {
+			v.report.Head = ChainHead{cur.seq - 1, cur.previousLineHash}
 		}
 		if cur.line == 1 && cur.follows(v.report.Head) && v.isFileMisnamed() {
 			return nil
 		}
 		if cur.line == 1 && cur.isValid && cur.isRecovery && cur.seq > v.report.Head.Seq+1 && v.hasEvidenceOfDamagedLogMove(cur) {
 			// A damaged log that was moved aside continues in a new file.
-			if v.isFileMisnamed() || v.hasMovedLogHashMismatch(cur) {
+			if v.isFileMisnamed() || v.isMovedDamagedLogChanged(cur) {
 				return nil
 			}
-			v.report.Head = Head{cur.seq - 1, cur.previousLineHash}
+			v.report.Head = ChainHead{cur.seq - 1, cur.previousLineHash}
 			v.foundStoredHead = v.storedHead != nil && *v.storedHead == v.report.Head
 		}
 		if !cur.follows(v.report.Head) {
@@ -215,13 +215,13 @@ func (v *verifier) verifyChain() error {
 			v.report.FirstSeq = cur.seq
 		}
 		if cur.isRecovery {
-			v.report.RecoveryEntryCount++
+			v.report.LogRecoveryEntryCount++
 		}
-		v.previousHead, v.report.Head, v.lastIntactEntryPlace = v.report.Head, Head{cur.seq, cur.hash}, cur.linePlace
+		v.previousHead, v.report.Head, v.lastIntactEntryPlace = v.report.Head, ChainHead{cur.seq, cur.hash}, cur.linePlace
 		if v.storedHead != nil && cur.seq == v.storedHead.Seq {
 			if cur.hash != v.storedHead.Hash {
 				// All lines up to here are consistent, so the change is at this line or before.
-				v.setDamage(cur.linePlace, cur.seq, DamageChanged, "this entry was replaced: its hash is not the one in the state file")
+				v.setDamage(cur.linePlace, cur.seq, DamageKindChanged, "this entry was replaced: its hash is not the one in the state file")
 				return nil
 			}
 			v.foundStoredHead = true
@@ -238,13 +238,13 @@ func (v *verifier) verifyChain() error {
 	}
 	v.report.LastLineIncomplete = v.currentLineReader != nil && v.currentLineReader.lastIncomplete
 	if v.storedHead == nil {
-		v.report.UnverifiedWithoutStoredHeadNote = v.describeUnverifiableEntries()
+		v.report.UnverifiableEntriesNote = v.describeUnverifiableEntries()
 	}
 	if v.storedHead != nil && v.storedHead.Seq > 0 && !v.foundStoredHead {
 		if v.storedHead.Seq > v.report.Head.Seq {
-			v.setDamage(linePlace{cur.file, max(cur.line, 1)}, v.report.Head.Seq+1, DamageCutOff, fmt.Sprintf("the log ends with entry %d, and at least %d were written", v.report.Head.Seq, v.storedHead.Seq))
+			v.setDamage(linePlace{cur.file, max(cur.line, 1)}, v.report.Head.Seq+1, DamageKindCutOff, fmt.Sprintf("the log ends with entry %d, and at least %d were written", v.report.Head.Seq, v.storedHead.Seq))
 		} else {
-			v.setDamage(linePlace{line: 1}, v.storedHead.Seq, DamageRemoved, fmt.Sprintf("the log begins after entry %d, so that entry and all before it are missing", v.storedHead.Seq))
+			v.setDamage(linePlace{line: 1}, v.storedHead.Seq, DamageKindRemoved, fmt.Sprintf("the log begins after entry %d, so that entry and all before it are missing", v.storedHead.Seq))
 		}
 	}
 	return nil
@@ -256,7 +256,7 @@ func (v *verifier) hasEvidenceOfDamagedLogMove(cur chainLine) bool {
 	switch {
 	case cur.recovery.MovedLogPath == "", cur.recovery.LastIntactSeq != nil && *cur.recovery.LastIntactSeq != v.report.Head.Seq:
 		return false
-	case v.recoveryEntryHashBySeq[cur.seq] == cur.hash, v.storedHead != nil && *v.storedHead == Head{cur.seq - 1, cur.previousLineHash}:
+	case v.recoveryEntryHashBySeq[cur.seq] == cur.hash, v.storedHead != nil && *v.storedHead == ChainHead{cur.seq - 1, cur.previousLineHash}:
 		return true
 	case v.logPath == "" || filepath.Dir(cur.recovery.MovedLogPath) != filepath.Dir(v.logPath) || !strings.HasPrefix(filepath.Base(cur.recovery.MovedLogPath), filepath.Base(v.logPath)+damagedSuffix):
 		return false
@@ -274,9 +274,9 @@ func (v *verifier) hasEvidenceOfDamagedLogMove(cur chainLine) bool {
 	return err == nil && chainLine{isValid: true, seq: seq, previousLineHash: prev}.follows(v.report.Head)
 }
 
-// hasMovedLogHashMismatch reports whether the damaged log that a recovery entry names was changed after it was moved
+// isMovedDamagedLogChanged reports whether the damaged log that a recovery entry names was changed after it was moved
 // aside. A missing file is recorded in the report.
-func (v *verifier) hasMovedLogHashMismatch(cur chainLine) bool {
+func (v *verifier) isMovedDamagedLogChanged(cur chainLine) bool {
 	if v.logPath == "" || cur.recovery.DamagedDataSHA256 == "" {
 		return false
 	}
@@ -285,7 +285,7 @@ func (v *verifier) hasMovedLogHashMismatch(cur chainLine) bool {
 	case errors.Is(err, fs.ErrNotExist):
 		v.report.MissingFiles = append(v.report.MissingFiles, aside)
 	case err != nil || sum != cur.recovery.DamagedDataSHA256:
-		v.setDamage(linePlace{file: aside, line: 1}, v.report.Head.Seq+1, DamageChanged, "the file was changed after shield moved it aside")
+		v.setDamage(linePlace{file: aside, line: 1}, v.report.Head.Seq+1, DamageKindChanged, "the file was changed after shield moved it aside")
 		return true
 	}
 	return false
@@ -297,7 +297,7 @@ func (v *verifier) isFileMisnamed() bool {
 	if last, err := strconv.ParseUint(number, 10, 64); !full || err == nil && last == v.report.Head.Seq {
 		return false
 	}
-	v.setDamage(v.lastIntactEntryPlace, v.report.Head.Seq, DamageChanged, fmt.Sprintf("the name of the file does not end with %d, the number of the last entry in the file; rename the file back", v.report.Head.Seq))
+	v.setDamage(v.lastIntactEntryPlace, v.report.Head.Seq, DamageKindChanged, fmt.Sprintf("the name of the file does not end with %d, the number of the last entry in the file; rename the file back", v.report.Head.Seq))
 	return true
 }
 
@@ -327,16 +327,16 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 	case cur.isValid && cur.seq > want:
 		return v.reportTooHighSequenceNumber(cur, after, want)
 	case follows:
-		v.setDamage(n, want, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
+		v.setDamage(n, want, DamageKindInserted, "this line was inserted: the line after it has the hash of the line before it")
 	case head.Seq > 0 && cur.follows(v.previousHead):
-		v.setDamage(v.lastIntactEntryPlace, head.Seq, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
+		v.setDamage(v.lastIntactEntryPlace, head.Seq, DamageKindInserted, "this line was inserted: the line after it has the hash of the line before it")
 	case cur.isValid && cur.seq == want && v.isLineHashConfirmed(cur, after):
 		// The line after the replaced line is intact and contains the hash of the original line.
-		v.setDamage(v.lastIntactEntryPlace, head.Seq, DamageChanged, "this line was replaced: the line after it has the hash of another line")
+		v.setDamage(v.lastIntactEntryPlace, head.Seq, DamageKindChanged, "this line was replaced: the line after it has the hash of another line")
 	case !cur.isValid, cur.seq == want, after.isValid && after.seq == want+1, cur.previousLineHash == head.Hash:
-		v.setDamage(n, want, DamageChanged, "the line was changed after it was written")
+		v.setDamage(n, want, DamageKindChanged, "the line was changed after it was written")
 	default:
-		v.setDamage(n, want, DamageInserted, fmt.Sprintf("entry %d is repeated", cur.seq))
+		v.setDamage(n, want, DamageKindInserted, fmt.Sprintf("entry %d is repeated", cur.seq))
 	}
 	return nil
 }
@@ -351,7 +351,7 @@ func (v *verifier) isLineHashConfirmed(line, nextLine chainLine) bool {
 	case nextLine.isEndOfLogMarker:
 		return v.storedHead == nil || v.storedHead.Seq != line.seq || v.storedHead.Hash == line.hash
 	}
-	return nextLine.follows(Head{line.seq, line.hash})
+	return nextLine.follows(ChainHead{line.seq, line.hash})
 }
 
 // reportTooHighSequenceNumber determines why an entry has a higher sequence number than its position: moved, inserted,
@@ -371,17 +371,17 @@ func (v *verifier) reportTooHighSequenceNumber(cur, nextLine chainLine, expected
 	moved := here && !itself && (next || v.storedHead == nil || v.storedHead.Seq >= cur.seq)
 	switch {
 	case moved:
-		v.setDamage(line, expectedSeq, DamageReordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, expectedSeq))
+		v.setDamage(line, expectedSeq, DamageKindReordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, expectedSeq))
 	case follows:
-		v.setDamage(line, expectedSeq, DamageInserted, "this line was inserted: the line after it has the hash of the line before it")
+		v.setDamage(line, expectedSeq, DamageKindInserted, "this line was inserted: the line after it has the hash of the line before it")
 	case here:
-		v.setDamage(line, expectedSeq, DamageReordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, expectedSeq))
+		v.setDamage(line, expectedSeq, DamageKindReordered, fmt.Sprintf("entries were moved: entry %d is here, and entry %d is further down", cur.seq, expectedSeq))
 	case nextLine.isValid && nextLine.seq == expectedSeq+1:
-		v.setDamage(line, expectedSeq, DamageChanged, "the line was changed after it was written")
+		v.setDamage(line, expectedSeq, DamageKindChanged, "the line was changed after it was written")
 	case cur.seq-1 == expectedSeq:
-		v.setDamage(line, expectedSeq, DamageRemoved, fmt.Sprintf("entry %d is missing", expectedSeq))
+		v.setDamage(line, expectedSeq, DamageKindRemoved, fmt.Sprintf("entry %d is missing", expectedSeq))
 	default:
-		v.setDamage(line, expectedSeq, DamageRemoved, fmt.Sprintf("entries %d to %d are missing", expectedSeq, cur.seq-1))
+		v.setDamage(line, expectedSeq, DamageKindRemoved, fmt.Sprintf("entries %d to %d are missing", expectedSeq, cur.seq-1))
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // chained returns the lines of a log of n entries, and its head.
-func chained(n int) ([]string, Head) {
+func chained(n int) ([]string, ChainHead) {
 	var lines []string
-	var head Head
+	var head ChainHead
 	for i := range n {
 		e := entry(i + 1)
 		var line []byte
@@ -58,46 +58,46 @@ func TestVerify(t *testing.T) {
 		how   string
 	}{
 		{"nothing", func(l []string) []string { return l }, 0, ""},
-		{"first changed", edit(0, "echo", "ecHo"), 1, DamageChanged},
-		{"middle changed", edit(4, "BLOCK", "ALLOW"), 5, DamageChanged},
-		{"last but one changed", edit(8, "BLOCK", "ALLOW"), 9, DamageChanged},
-		{"last changed", edit(9, "BLOCK", "ALLOW"), 10, DamageChanged},
-		{"number changed", edit(4, `"seq":5`, `"seq":50`), 5, DamageChanged},
-		{"number lowered", edit(4, `"seq":5`, `"seq":2`), 5, DamageChanged},
-		{"first number changed", edit(0, `"seq":1`, `"seq":2`), 1, DamageChanged},
-		{"hash changed", edit(4, `"prev":"`, `"prev":"0`), 5, DamageChanged},
+		{"first changed", edit(0, "echo", "ecHo"), 1, DamageKindChanged},
+		{"middle changed", edit(4, "BLOCK", "ALLOW"), 5, DamageKindChanged},
+		{"last but one changed", edit(8, "BLOCK", "ALLOW"), 9, DamageKindChanged},
+		{"last changed", edit(9, "BLOCK", "ALLOW"), 10, DamageKindChanged},
+		{"number changed", edit(4, `"seq":5`, `"seq":50`), 5, DamageKindChanged},
+		{"number lowered", edit(4, `"seq":5`, `"seq":2`), 5, DamageKindChanged},
+		{"first number changed", edit(0, `"seq":1`, `"seq":2`), 1, DamageKindChanged},
+		{"hash changed", edit(4, `"prev":"`, `"prev":"0`), 5, DamageKindChanged},
 		{"hash replaced", func(l []string) []string {
 			l[4] = l[4][:20] + strings.Repeat("a", 40) + l[4][60:]
 			return l
-		}, 5, DamageChanged},
-		{"no JSON", func(l []string) []string { l[4] = "oops\n"; return l }, 5, DamageChanged},
-		{"emptied line", func(l []string) []string { l[4] = "\n"; return l }, 5, DamageChanged},
-		{"space added", func(l []string) []string { l[4] = " " + l[4]; return l }, 5, DamageChanged},
-		{"carriage return added", func(l []string) []string { l[4] = strings.TrimSuffix(l[4], "\n") + "\r\n"; return l }, 5, DamageChanged},
-		{"key added twice", edit(4, `"tier":1`, `"tier":1,"tier":0`), 5, DamageChanged},
-		{"two changed", func(l []string) []string { return edit(7, "echo", "x")(edit(3, "echo", "x")(l)) }, 4, DamageChanged},
-		{"one removed", remove(4, 5), 5, DamageRemoved},
-		{"three removed", remove(4, 7), 5, DamageRemoved},
-		{"first removed", remove(0, 1), 1, DamageRemoved},
-		{"first half removed", remove(0, 5), 1, DamageRemoved},
-		{"last removed", remove(9, 10), 10, DamageCutOff},
-		{"last half removed", remove(5, 10), 6, DamageCutOff},
-		{"all removed", remove(0, 10), 1, DamageCutOff},
-		{"forged inserted", insert(4, func(l []string) string { return line(5, hash(l[3])) }), 5, DamageInserted},
-		{"forged inserted first", insert(0, func([]string) string { return line(1, genesisHash) }), 1, DamageInserted},
-		{"noise inserted", insert(4, func([]string) string { return "{}\n" }), 5, DamageInserted},
-		{"empty line inserted", insert(4, func([]string) string { return "\n" }), 5, DamageInserted},
-		{"long line inserted", insert(4, func([]string) string { return strings.Repeat("x", 3*maxLineBytes) + "\n" }), 5, DamageInserted},
-		{"copy inserted behind", insert(5, func(l []string) string { return l[4] }), 6, DamageInserted},
-		{"old copy inserted", insert(7, func(l []string) string { return l[1] }), 8, DamageInserted},
-		{"forged at the end", insert(10, func(l []string) string { return line(7, hash(l[3])) }), 11, DamageInserted},
-		{"neighbours swapped", swap(4, 5), 5, DamageReordered},
-		{"first swapped", swap(0, 1), 1, DamageReordered},
-		{"far swapped", swap(2, 8), 3, DamageReordered},
-		{"moved to the front", move(7, 2), 3, DamageReordered},
-		{"later copy inserted", insert(2, func(l []string) string { return l[7] }), 3, DamageInserted},
-		{"forged with a high number", insert(2, func(l []string) string { return line(77, hash(l[1])) }), 3, DamageInserted},
-		{"moved to the end", move(2, 9), 3, DamageReordered},
+		}, 5, DamageKindChanged},
+		{"no JSON", func(l []string) []string { l[4] = "oops\n"; return l }, 5, DamageKindChanged},
+		{"emptied line", func(l []string) []string { l[4] = "\n"; return l }, 5, DamageKindChanged},
+		{"space added", func(l []string) []string { l[4] = " " + l[4]; return l }, 5, DamageKindChanged},
+		{"carriage return added", func(l []string) []string { l[4] = strings.TrimSuffix(l[4], "\n") + "\r\n"; return l }, 5, DamageKindChanged},
+		{"key added twice", edit(4, `"tier":1`, `"tier":1,"tier":0`), 5, DamageKindChanged},
+		{"two changed", func(l []string) []string { return edit(7, "echo", "x")(edit(3, "echo", "x")(l)) }, 4, DamageKindChanged},
+		{"one removed", remove(4, 5), 5, DamageKindRemoved},
+		{"three removed", remove(4, 7), 5, DamageKindRemoved},
+		{"first removed", remove(0, 1), 1, DamageKindRemoved},
+		{"first half removed", remove(0, 5), 1, DamageKindRemoved},
+		{"last removed", remove(9, 10), 10, DamageKindCutOff},
+		{"last half removed", remove(5, 10), 6, DamageKindCutOff},
+		{"all removed", remove(0, 10), 1, DamageKindCutOff},
+		{"forged inserted", insert(4, func(l []string) string { return line(5, hash(l[3])) }), 5, DamageKindInserted},
+		{"forged inserted first", insert(0, func([]string) string { return line(1, genesisHash) }), 1, DamageKindInserted},
+		{"noise inserted", insert(4, func([]string) string { return "{}\n" }), 5, DamageKindInserted},
+		{"empty line inserted", insert(4, func([]string) string { return "\n" }), 5, DamageKindInserted},
+		{"long line inserted", insert(4, func([]string) string { return strings.Repeat("x", 3*maxLineBytes) + "\n" }), 5, DamageKindInserted},
+		{"copy inserted behind", insert(5, func(l []string) string { return l[4] }), 6, DamageKindInserted},
+		{"old copy inserted", insert(7, func(l []string) string { return l[1] }), 8, DamageKindInserted},
+		{"forged at the end", insert(10, func(l []string) string { return line(7, hash(l[3])) }), 11, DamageKindInserted},
+		{"neighbours swapped", swap(4, 5), 5, DamageKindReordered},
+		{"first swapped", swap(0, 1), 1, DamageKindReordered},
+		{"far swapped", swap(2, 8), 3, DamageKindReordered},
+		{"moved to the front", move(7, 2), 3, DamageKindReordered},
+		{"later copy inserted", insert(2, func(l []string) string { return l[7] }), 3, DamageKindInserted},
+		{"forged with a high number", insert(2, func(l []string) string { return line(77, hash(l[1])) }), 3, DamageKindInserted},
+		{"moved to the end", move(2, 9), 3, DamageKindReordered},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestVerifyGoesOn(t *testing.T) {
 	two := entry(7)
 	both, last := appendChained(first, next, two.encodeRedacted(clock(), nil))
 	write(t, path, both)
-	verified := func(kept *Head, gaps map[uint64]string) VerificationReport {
+	verified := func(kept *ChainHead, gaps map[uint64]string) VerificationReport {
 		r, err := VerifyFile(path, kept, gaps)
 		if err != nil {
 			t.Fatal(err)
@@ -140,11 +140,11 @@ func TestVerifyGoesOn(t *testing.T) {
 		return r
 	}
 	gaps := map[uint64]string{6: next.Hash}
-	for _, kept := range []*Head{nil, &next, &last} {
+	for _, kept := range []*ChainHead{nil, &next, &last} {
 		if r := verified(kept, gaps); !r.OK() || r.FirstSeq != 6 || r.Head != last {
 			t.Errorf("kept by the state, %v: %+v %v", kept, r, r.Damage)
 		}
-		if r := verified(kept, map[uint64]string{6: head.Hash}); r.OK() || r.Damage.Kind != DamageRemoved {
+		if r := verified(kept, map[uint64]string{6: head.Hash}); r.OK() || r.Damage.Kind != DamageKindRemoved {
 			t.Errorf("kept by nothing, %v: %+v %v", kept, r, r.Damage)
 		}
 	}
@@ -162,7 +162,7 @@ func TestVerifyGoesOn(t *testing.T) {
 	if r, _ := Verify(strings.NewReader(lines[3]+lines[4]), nil); r.OK() {
 		t.Errorf("%+v", r)
 	}
-	other := Head{Seq: 5, Hash: strings.Repeat("ab", 32)}
+	other := ChainHead{Seq: 5, Hash: strings.Repeat("ab", 32)}
 	if r, _ := Verify(bytes.NewReader(both), &other); r.OK() {
 		t.Errorf("goes on from another log: %+v", r)
 	}
@@ -174,16 +174,16 @@ func TestVerifyOlderHead(t *testing.T) {
 	lines, _ := chained(10)
 	_, old := chained(6)
 	all := strings.Join(lines, "")
-	for _, kept := range []*Head{nil, {}, &old} {
+	for _, kept := range []*ChainHead{nil, {}, &old} {
 		if r, err := Verify(strings.NewReader(all), kept); err != nil || !r.OK() || r.Head.Seq != 10 {
 			t.Errorf("%v: %+v, %v", kept, r, err)
 		}
 	}
 	old.Hash = strings.Repeat("00", 32)
-	if r, err := Verify(strings.NewReader(all), &old); err != nil || r.OK() || r.Damage.Line != 6 || r.Damage.Kind != DamageChanged {
+	if r, err := Verify(strings.NewReader(all), &old); err != nil || r.OK() || r.Damage.Line != 6 || r.Damage.Kind != DamageKindChanged {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := VerifyFile(filepath.Join(t.TempDir(), "none"), &old, nil); err != nil || r.OK() || r.Damage.Kind != DamageCutOff {
+	if r, err := VerifyFile(filepath.Join(t.TempDir(), "none"), &old, nil); err != nil || r.OK() || r.Damage.Kind != DamageKindCutOff {
 		t.Errorf("missing file: %+v, %v", r, err)
 	}
 	if _, err := VerifyFile(filepath.Join(t.TempDir(), "none"), nil, nil); err == nil {
@@ -241,25 +241,25 @@ func BenchmarkVerify(b *testing.B) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log")
-	if err := CheckLogMatchesStoredHead(path, Head{}); err != nil {
+	if err := CheckLogMatchesStoredHead(path, ChainHead{}); err != nil {
 		t.Errorf("no log and none known of: %v", err)
 	}
-	if err := CheckLogMatchesStoredHead(path, Head{1, "x"}); !errors.Is(err, ErrTruncated) {
+	if err := CheckLogMatchesStoredHead(path, ChainHead{1, "x"}); !errors.Is(err, ErrLogTruncated) {
 		t.Errorf("no log although there was one: %v", err)
 	}
-	line, head := appendChained(nil, Head{}, []byte(`"kind":"verdict"}`))
+	line, head := appendChained(nil, ChainHead{}, []byte(`"kind":"verdict"}`))
 	if err := os.WriteFile(path, line, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		name string
-		kept Head
+		kept ChainHead
 		want error
 	}{
-		{"nothing kept", Head{}, nil},
+		{"nothing kept", ChainHead{}, nil},
 		{"the last entry", head, nil},
-		{"this entry was replaced: its hash is not the one in the state file", Head{1, "x"}, ErrChanged},
-		{"a later entry", Head{2, "x"}, ErrTruncated},
+		{"this entry was replaced: its hash is not the one in the state file", ChainHead{1, "x"}, ErrLogChanged},
+		{"a later entry", ChainHead{2, "x"}, ErrLogTruncated},
 	} {
 		if err := CheckLogMatchesStoredHead(path, tt.kept); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
@@ -268,7 +268,7 @@ func TestCheck(t *testing.T) {
 	if err := os.WriteFile(path, []byte("junk\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckLogMatchesStoredHead(path, head); !errors.Is(err, ErrChanged) {
+	if err := CheckLogMatchesStoredHead(path, head); !errors.Is(err, ErrLogChanged) {
 		t.Errorf("junk: %v", err)
 	}
 }
@@ -282,10 +282,10 @@ func TestVerifyPutAside(t *testing.T) {
 		missing int
 	}{
 		"nothing":               {func(*testing.T, []string, string) {}, "", 0},
-		"all before removed":    {func(t *testing.T, full []string, _ string) { remove(t, full...) }, DamageRemoved, 0},
-		"last before removed":   {func(t *testing.T, full []string, _ string) { remove(t, full[len(full)-1]) }, DamageRemoved, 0},
-		"last before renamed":   {func(t *testing.T, full []string, _ string) { rename(t, full[len(full)-1]) }, DamageChanged, 0},
-		"put aside and changed": {func(t *testing.T, _ []string, aside string) { write(t, aside, []byte("{}\n")) }, DamageChanged, 0},
+		"all before removed":    {func(t *testing.T, full []string, _ string) { remove(t, full...) }, DamageKindRemoved, 0},
+		"last before removed":   {func(t *testing.T, full []string, _ string) { remove(t, full[len(full)-1]) }, DamageKindRemoved, 0},
+		"last before renamed":   {func(t *testing.T, full []string, _ string) { rename(t, full[len(full)-1]) }, DamageKindChanged, 0},
+		"put aside and changed": {func(t *testing.T, _ []string, aside string) { write(t, aside, []byte("{}\n")) }, DamageKindChanged, 0},
 		"put aside and removed": {func(t *testing.T, _ []string, aside string) { remove(t, aside) }, "", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestVerifyPutAside(t *testing.T) {
 			}
 			appendAll(t, openSmall(t, path, heads), 3)
 			tt.spoil(t, full(t, path), aside)
-			r := verifyGaps(t, path, &heads.Head, heads.gaps)
+			r := verifyGaps(t, path, &heads.ChainHead, heads.gaps)
 			how := ""
 			if r.Damage != nil {
 				how = r.Damage.Kind

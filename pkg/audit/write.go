@@ -24,7 +24,7 @@ func LockFilePath(path string) string { return path + ".lock" }
 func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 	if l.lock == nil {
 		if l.lock, err = flock.New(LockFilePath(l.path)); err != nil {
-			return &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
+			return &Error{FaultSentinel: ErrLogUnwritable, Path: l.path, Err: err}
 		}
 	}
 	ctx := context.Background() // each lock has a deadline of its own
@@ -37,11 +37,11 @@ func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 		}
 	}()
 	if l.opts.HeadStore == nil {
-		_, err := l.appendLines(Head{}, batch)
+		_, err := l.appendLines(ChainHead{}, batch)
 		return err
 	}
 	err = l.opts.HeadStore.AdvanceAuditHead(ctx, func(seq uint64, hash string) (uint64, string, error) {
-		h, err := l.appendLines(Head{seq, hash}, batch)
+		h, err := l.appendLines(ChainHead{seq, hash}, batch)
 		return h.Seq, h.Hash, err
 	})
 	if err != nil {
@@ -55,20 +55,20 @@ func (l *Log) writeBatch(batch []*PendingEntries) (err error) {
 func (l *Log) acquireLock(ctx context.Context) error {
 	err := l.lock.Lock(ctx, l.opts.LockWait)
 	if errors.As(err, new(*flock.HeldError)) {
-		return &Error{FaultSentinel: ErrBusy, Path: l.path, Err: err}
+		return &Error{FaultSentinel: ErrLogBusy, Path: l.path, Err: err}
 	}
 	if err != nil {
-		return &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
+		return &Error{FaultSentinel: ErrLogUnwritable, Path: l.path, Err: err}
 	}
 	return nil
 }
 
 // appendLines writes the batch after the last line and returns the new head. The log must not end
 // before the stored head.
-func (l *Log) appendLines(storedHead Head, batch []*PendingEntries) (Head, error) {
+func (l *Log) appendLines(storedHead ChainHead, batch []*PendingEntries) (ChainHead, error) {
 	at, repaired, err := l.seekEndRemovingTornLine(storedHead)
 	if err != nil {
-		return Head{}, err
+		return ChainHead{}, err
 	}
 	size := 0
 	for _, t := range batch {
@@ -92,11 +92,11 @@ func (l *Log) appendLines(storedHead Head, batch []*PendingEntries) (Head, error
 	}
 	if at > 0 && at+int64(len(buf)) > l.opts.MaxFileBytes {
 		if at, err = l.rotateFile(at); err != nil {
-			return Head{}, err
+			return ChainHead{}, err
 		}
 	}
 	if err := l.writeAndSync(at, buf); err != nil {
-		return Head{}, err
+		return ChainHead{}, err
 	}
 	l.endOffset, l.lastHead = at+int64(len(buf)), head
 	l.lastLineOffset = at + int64(bytes.LastIndexByte(buf[:max(len(buf)-1, 0)], '\n')) + 1
@@ -118,11 +118,11 @@ func (l *Log) writeAndSync(at int64, lines []byte) error {
 	if n > 0 {
 		err = errors.Join(err, l.file.Truncate(at))
 	}
-	return &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
+	return &Error{FaultSentinel: ErrLogUnwritable, Path: l.path, Err: err}
 }
 
 // appendChained appends the line that follows head and returns the new head.
-func appendChained(buf []byte, head Head, body []byte) ([]byte, Head) {
+func appendChained(buf []byte, head ChainHead, body []byte) ([]byte, ChainHead) {
 	from := len(buf)
 	prev := head.Hash
 	if head.Seq == 0 {
@@ -134,7 +134,7 @@ func appendChained(buf []byte, head Head, body []byte) ([]byte, Head) {
 	buf = append(buf, prev...)
 	buf = append(buf, `",`...)
 	buf = append(buf, body...)
-	head = Head{head.Seq + 1, hashLine(buf[from:])}
+	head = ChainHead{head.Seq + 1, hashLine(buf[from:])}
 	return append(buf, '\n'), head
 }
 
@@ -149,7 +149,7 @@ func hashLine(line []byte) string {
 // seekEndRemovingTornLine updates the open file and [Log.lastHead] to the log's current end, and returns the offset
 // to write at. It removes a line that a crash left incomplete, and describes it: the verdict in
 // that line was never returned.
-func (l *Log) seekEndRemovingTornLine(storedHead Head) (writeOffset int64, repaired *LogRecovery, err error) {
+func (l *Log) seekEndRemovingTornLine(storedHead ChainHead) (writeOffset int64, repaired *LogRecovery, err error) {
 	info, err := l.reopen()
 	if err != nil {
 		return 0, nil, err
@@ -159,13 +159,13 @@ func (l *Log) seekEndRemovingTornLine(storedHead Head) (writeOffset int64, repai
 	}
 	tail, err := readTail(l.file, info.Size())
 	if err != nil {
-		return 0, nil, &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
+		return 0, nil, &Error{FaultSentinel: ErrLogUnwritable, Path: l.path, Err: err}
 	}
 	writeOffset = info.Size()
 	lines, torn := splitTail(tail)
 	if len(torn) > 0 {
 		if len(lines) == 0 && int64(len(tail)) < info.Size() {
-			return 0, nil, &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
+			return 0, nil, &Error{FaultSentinel: ErrLogChanged, Path: l.path, Err: fmt.Errorf("its last line is longer than %d bytes", len(tail))}
 		}
 		writeOffset -= int64(len(torn))
 		repaired = &LogRecovery{Reason: "incomplete line", RemovedBytes: int64(len(torn)), DamagedDataSHA256: hashLine(torn)}
@@ -176,7 +176,7 @@ func (l *Log) seekEndRemovingTornLine(storedHead Head) (writeOffset int64, repai
 		l.lastHead, err = headOfNewestRotatedFile(l.path)
 	}
 	if err != nil {
-		return 0, nil, &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
+		return 0, nil, &Error{FaultSentinel: ErrLogChanged, Path: l.path, Err: fmt.Errorf("last line: %w", err)}
 	}
 	if err := l.checkAgainstStoredHead(storedHead, lines); err != nil {
 		return 0, nil, err
@@ -187,7 +187,7 @@ func (l *Log) seekEndRemovingTornLine(storedHead Head) (writeOffset int64, repai
 	}
 	if repaired != nil {
 		if err := l.file.Truncate(writeOffset); err != nil {
-			return 0, nil, &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
+			return 0, nil, &Error{FaultSentinel: ErrLogUnwritable, Path: l.path, Err: err}
 		}
 	}
 	return writeOffset, repaired, nil
@@ -203,20 +203,20 @@ func (l *Log) isLastWrittenLineIntact() bool {
 // checkAgainstStoredHead returns an error if the log lost or changed the entry of the stored head.
 // If a process was killed between writing entries and advancing the head, the log has entries after
 // the stored head. tailLines are the last lines of the log.
-func (l *Log) checkAgainstStoredHead(storedHead Head, tailLines [][]byte) error {
+func (l *Log) checkAgainstStoredHead(storedHead ChainHead, tailLines [][]byte) error {
 	switch {
 	case storedHead.Seq == 0: // no entry is recorded
 		return nil
 	case storedHead.Seq > l.lastHead.Seq:
-		return &Error{FaultSentinel: ErrTruncated, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.lastHead.Seq, storedHead.Seq)}
+		return &Error{FaultSentinel: ErrLogTruncated, Path: l.path, Err: fmt.Errorf("the log ends with entry %d, and %d were written", l.lastHead.Seq, storedHead.Seq)}
 	case storedHead == l.lastHead:
 		return nil
 	case storedHead.Seq == l.lastHead.Seq:
-		return &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
+		return &Error{FaultSentinel: ErrLogChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
 	}
 	for _, line := range tailLines {
 		if h, err := headOfLine(line); err == nil && h.Seq == storedHead.Seq && h != storedHead {
-			return &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
+			return &Error{FaultSentinel: ErrLogChanged, Path: l.path, Err: fmt.Errorf("the hash of entry %d is not the one in the state file", storedHead.Seq)}
 		}
 	}
 	return nil
@@ -225,7 +225,7 @@ func (l *Log) checkAgainstStoredHead(storedHead Head, tailLines [][]byte) error 
 // reopen opens the log file if it is not open, or if another file has replaced it at its path.
 func (l *Log) reopen() (os.FileInfo, error) {
 	fail := func(err error) (os.FileInfo, error) {
-		return nil, &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
+		return nil, &Error{FaultSentinel: ErrLogUnwritable, Path: l.path, Err: err}
 	}
 	if l.file != nil {
 		named, err := os.Lstat(l.path)
@@ -248,7 +248,7 @@ func (l *Log) reopen() (os.FileInfo, error) {
 	default:
 		if err := errors.Join(owner.CheckOwnerAndDeniedModeBits(info, forbiddenAuditFileModeBits), owner.CheckSingleLink(info)); err != nil {
 			f.Close()
-			return nil, &Error{FaultSentinel: ErrExposed, Path: l.path, Err: err}
+			return nil, &Error{FaultSentinel: ErrLogExposed, Path: l.path, Err: err}
 		}
 	}
 	if err != nil {
@@ -270,7 +270,7 @@ const forbiddenAuditFileModeBits = owner.GroupOrOtherAccessBits &^ 0o040
 func (l *Log) rotateFile(at int64) (int64, error) {
 	name := rotatedFilePath(l.path, l.lastHead.Seq)
 	if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
-		return 0, &Error{FaultSentinel: ErrChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
+		return 0, &Error{FaultSentinel: ErrLogChanged, Path: l.path, Err: fmt.Errorf("%s, the name for the full log, is already taken; move that file", name)}
 	}
 	// Windows cannot rename an open file.
 	l.file.Close()
@@ -283,7 +283,7 @@ func (l *Log) rotateFile(at int64) (int64, error) {
 		return at, nil
 	}
 	if err := syncFolder(filepath.Dir(l.path)); err != nil {
-		return 0, &Error{FaultSentinel: ErrUnwritable, Path: l.path, Err: err}
+		return 0, &Error{FaultSentinel: ErrLogUnwritable, Path: l.path, Err: err}
 	}
 	return 0, nil
 }
@@ -316,12 +316,12 @@ func splitTail(tail []byte) (lines [][]byte, torn []byte) {
 }
 
 // headOfLine returns the head for a line: its sequence number and hash.
-func headOfLine(line []byte) (Head, error) {
+func headOfLine(line []byte) (ChainHead, error) {
 	seq, _, err := parseChainFields(line)
 	if err != nil {
-		return Head{}, err
+		return ChainHead{}, err
 	}
-	return Head{seq, hashLine(line)}, nil
+	return ChainHead{seq, hashLine(line)}, nil
 }
 
 // parseChainFields returns the sequence number and previous hash in a line.

@@ -32,9 +32,9 @@ func TestEveryAlternative(t *testing.T) {
 			match, pass := exampleCases(t, r.MatchingExamples), exampleCases(t, r.NonMatchingExamples)
 			for _, m := range mutants(r) {
 				eng := newEngine([]Rule{m.rule}, exampleHome, []string{exampleWorkspaceRoot})
-				s := newRunBuffers(eng)
+				s := newRuleMatchBuffers(eng)
 				hits := func(c *analysis.ActionCase) bool {
-					eng.run(s, c, scopeAllRules)
+					eng.run(s, c, ruleScopeAll)
 					return len(s.hits) > 0
 				}
 				if m.pass && !slices.ContainsFunc(pass, hits) || !m.pass && !slices.ContainsFunc(match, func(c *analysis.ActionCase) bool { return !hits(c) }) {
@@ -73,29 +73,29 @@ func mutants(r *Rule) []mutant {
 			out = append(out, mutant{m, fmt.Sprintf("%q of pattern %d", less.gone, i+1), false})
 		}
 	}
-	for i := range r.types {
-		if len(r.types) > 1 {
+	for i := range r.actionTypes {
+		if len(r.actionTypes) > 1 {
 			m := *r
-			m.types = slices.Delete(slices.Clone(r.types), i, i+1)
-			out = append(out, mutant{m, "type " + r.types[i], false})
+			m.actionTypes = slices.Delete(slices.Clone(r.actionTypes), i, i+1)
+			out = append(out, mutant{m, "type " + r.actionTypes[i], false})
 		}
 	}
-	for i := range r.fields {
-		if len(r.fields) > 1 {
+	for i := range r.payloadFields {
+		if len(r.payloadFields) > 1 {
 			m := *r
-			m.fields = slices.Delete(slices.Clone(r.fields), i, i+1)
-			out = append(out, mutant{m, "field " + r.fields[i], false})
+			m.payloadFields = slices.Delete(slices.Clone(r.payloadFields), i, i+1)
+			out = append(out, mutant{m, "field " + r.payloadFields[i], false})
 		}
 	}
-	add := func(name string, clauses []clause, single bool, set func(*Rule, []clause)) {
+	add := func(name string, clauses []ruleClause, single bool, set func(*Rule, []ruleClause)) {
 		for _, less := range fewerClauses(clauses, single) {
 			m := *r
 			set(&m, less.clauses)
 			out = append(out, mutant{m, name + ", " + less.what, less.pass})
 		}
 	}
-	add("effects", r.clauses, len(r.patterns) > 0, func(m *Rule, c []clause) { m.clauses = c })
-	add("requires", r.requires, false, func(m *Rule, c []clause) { m.requires = c })
+	add("effects", r.clauses, len(r.patterns) > 0, func(m *Rule, c []ruleClause) { m.clauses = c })
+	add("requires", r.requires, false, func(m *Rule, c []ruleClause) { m.requires = c })
 	if r.except.expr != "" {
 		m := *r
 		m.except = pattern{}
@@ -110,17 +110,17 @@ func mutants(r *Rule) []mutant {
 }
 
 type fewerClause struct {
-	clauses []clause
+	clauses []ruleClause
 	what    string
 	pass    bool
 }
 
 // fewerClauses returns the lists that lack one clause (a single one only if
 // single) or one entry of a clause.
-func fewerClauses(clauses []clause, single bool) []fewerClause {
+func fewerClauses(clauses []ruleClause, single bool) []fewerClause {
 	var out []fewerClause
 	for i := range clauses {
-		with := func(what string, pass bool, change func(*clause)) {
+		with := func(what string, pass bool, change func(*ruleClause)) {
 			list := slices.Clone(clauses)
 			change(&list[i])
 			out = append(out, fewerClause{list, fmt.Sprintf("entry %d, %s", i+1, what), pass})
@@ -131,37 +131,37 @@ func fewerClauses(clauses []clause, single bool) []fewerClause {
 		}
 		for k := range c.kinds {
 			if len(c.kinds) > 1 {
-				with("kind "+string(c.kinds[k]), false, func(m *clause) { m.kinds = slices.Delete(slices.Clone(c.kinds), k, k+1) })
+				with("kind "+string(c.kinds[k]), false, func(m *ruleClause) { m.kinds = slices.Delete(slices.Clone(c.kinds), k, k+1) })
 			}
 		}
 		for k := range c.programs {
 			if len(c.programs) > 1 {
-				with("program "+c.programs[k], false, func(m *clause) { m.programs = slices.Delete(slices.Clone(c.programs), k, k+1) })
+				with("program "+c.programs[k], false, func(m *ruleClause) { m.programs = slices.Delete(slices.Clone(c.programs), k, k+1) })
 			}
 		}
 		for k := range c.harms {
 			if len(c.harms) > 1 {
-				with("harm "+string(c.harms[k]), false, func(m *clause) { m.harms = slices.Delete(slices.Clone(c.harms), k, k+1) })
+				with("harm "+string(c.harms[k]), false, func(m *ruleClause) { m.harms = slices.Delete(slices.Clone(c.harms), k, k+1) })
 			}
 		}
 		for k := range c.paths {
 			if len(c.paths) > 1 {
-				with("path "+c.paths[k], false, func(m *clause) { m.paths = slices.Delete(slices.Clone(c.paths), k, k+1) })
+				with("path "+c.paths[k], false, func(m *ruleClause) { m.paths = slices.Delete(slices.Clone(c.paths), k, k+1) })
 			}
 		}
 		for k := range c.hosts {
 			if len(c.hosts) > 1 {
-				with("host "+c.hosts[k], false, func(m *clause) { m.hosts = slices.Delete(slices.Clone(c.hosts), k, k+1) })
+				with("host "+c.hosts[k], false, func(m *ruleClause) { m.hosts = slices.Delete(slices.Clone(c.hosts), k, k+1) })
 			}
 		}
 		for _, less := range fewer(c.args.expr) {
-			with(fmt.Sprintf("%q of args", less.gone), false, func(m *clause) { m.args = pattern{expr: less.expr} })
+			with(fmt.Sprintf("%q of args", less.gone), false, func(m *ruleClause) { m.args = pattern{expr: less.expr} })
 		}
 		if c.excludedArgs.expr != "" {
-			with("not", true, func(m *clause) { m.excludedArgs = pattern{} })
+			with("not", true, func(m *ruleClause) { m.excludedArgs = pattern{} })
 		}
 		if len(c.notPaths) > 0 {
-			with("not_path", true, func(m *clause) { m.notPaths = nil })
+			with("not_path", true, func(m *ruleClause) { m.notPaths = nil })
 		}
 	}
 	return out

@@ -44,13 +44,13 @@ func BenchmarkHeuristic(b *testing.B) {
 		cases = append(cases, c)
 	}
 	eng := newEngine(ruleTable[:], exampleHome, []string{exampleWorkspaceRoot})
-	s := newRunBuffers(eng)
+	s := newRuleMatchBuffers(eng)
 	for _, c := range cases {
-		eng.run(s, c, scopeAllRules)
+		eng.run(s, c, ruleScopeAll)
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		eng.run(s, cases[i%len(cases)], scopeAllRules)
+		eng.run(s, cases[i%len(cases)], ruleScopeAll)
 	}
 }
 

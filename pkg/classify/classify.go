@@ -52,7 +52,7 @@ type Options struct {
 	BlockThreshold               float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
 	BlockThresholdByActionType   map[string]float64 // overrides BlockThreshold, by type of action
 	SafeThresholdByActionType    map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	SafeThresholdByDangerName    map[string]float64 // by [analysis.Doubt.DangerName]: least confidence at which the model's SAFE removes a doubt; SAFE removes no doubt whose name is absent; a nil map means the values of policies/dangers.yaml
+	SafeThresholdByDoubtCause    map[string]float64 // by [analysis.Doubt.DangerName]: least confidence at which the model's SAFE removes a doubt; SAFE removes no doubt whose name is absent; a nil map means the values of policies/dangers.yaml
 	OrdinaryEffectsOverrideModel bool               // the model has no influence if every effect is known and ordinary and no rule matches
 	ModelSkippedActionTypes      []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
 	Home                         string             // the canonical home folder; "~" in rules means it and the usual home folders
@@ -93,9 +93,9 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.ActionCase) (verdict
 		return verdict.Verdict{}, err
 	}
 	w := k.gatherInputs(c)
-	if w.needsHigherTier || k.opts.Model == nil || w.hasOnlyHarmlessEffects || w.modelSkipsType || w.ordinaryEffectsOverrideModel {
+	if w.needsHigherTier || k.opts.Model == nil || w.hasOnlyHarmlessEffects || w.modelSkipsType || w.decidesByEffectsAlone {
 		w.rulesResult = k.runRules(c, w.scopeOfRulesToRun())
-		if w.ordinaryEffectsOverrideModel && w.noRuleMatched() {
+		if w.decidesByEffectsAlone && w.noRuleMatched() {
 			if r := k.firstRuleMatchInExecutedFiles(c); r.Rule != "" {
 				w.rulesResult = r
 			}
@@ -114,7 +114,7 @@ func (k *Classifier) Judge(ctx context.Context, c *analysis.ActionCase) (verdict
 
 // IsBlockedByRule reports whether a rule alone blocks an action, regardless of other findings.
 func (k *Classifier) IsBlockedByRule(c *analysis.ActionCase) bool {
-	r := k.runRules(c, scopeBlockingRules)
+	r := k.runRules(c, ruleScopeBlocking)
 	return r.decision() == verdict.Block
 }
 
@@ -156,10 +156,10 @@ func (k *Classifier) runRulesAndModelInParallel(ctx context.Context, c *analysis
 		m = ask()
 	}
 	if r, _ := w.selectDecidingResult(&m); r.decision() != verdict.Allow && w.noRuleMatched() && m.err == nil {
-		m = k.askModelAgainWithoutFreeTextArgs(ctx, c, w, m)
+		m = k.reaskModelWithoutFreeText(ctx, c, w, m)
 	}
 	if r, _ := w.selectDecidingResult(&m); r.decision() == verdict.Allow && k.opts.OrdinaryEffectsOverrideModel {
-		m = k.judgeExecutedFilesByRulesAndModel(ctx, c, m)
+		m = k.classifyExecutedFiles(ctx, c, m)
 	}
 	k.recordTier1Evidence(c, w, &m)
 	return w.verdict(c, &m)
@@ -176,9 +176,9 @@ func (w *decisionInputs) isDecisionIndependentOfModel(possibleModelAnswers [3]ru
 	return d[0] == d[1] && d[1] == d[2]
 }
 
-// askModelAgainWithoutFreeTextArgs asks the model again about an action that it suspects, without the argument values that are
+// reaskModelWithoutFreeText asks the model again about an action that it suspects, without the argument values that are
 // plain data. The new answer counts only if it allows the action.
-func (k *Classifier) askModelAgainWithoutFreeTextArgs(ctx context.Context, c *analysis.ActionCase, w *decisionInputs, firstAnswer ruleOrModelResult) ruleOrModelResult {
+func (k *Classifier) reaskModelWithoutFreeText(ctx context.Context, c *analysis.ActionCase, w *decisionInputs, firstAnswer ruleOrModelResult) ruleOrModelResult {
 	text, ok := textWithoutProseOptionValues(c)
 	if !ok {
 		return firstAnswer
@@ -194,10 +194,10 @@ func (k *Classifier) askModelAgainWithoutFreeTextArgs(ctx context.Context, c *an
 	return firstAnswer
 }
 
-// judgeExecutedFilesByRulesAndModel judges the code in the files that an action runs, by the rules and the
+// classifyExecutedFiles judges the code in the files that an action runs, by the rules and the
 // model, as if the action wrote these files. It returns earlierModelAnswer unless a rule matches or
 // the model suspects one of the files.
-func (k *Classifier) judgeExecutedFilesByRulesAndModel(ctx context.Context, c *analysis.ActionCase, earlierModelAnswer ruleOrModelResult) ruleOrModelResult {
+func (k *Classifier) classifyExecutedFiles(ctx context.Context, c *analysis.ActionCase, earlierModelAnswer ruleOrModelResult) ruleOrModelResult {
 	if r := k.firstRuleMatchInExecutedFiles(c); r.Rule != "" {
 		return r
 	}
@@ -227,7 +227,7 @@ func (k *Classifier) judgeExecutedFilesByRulesAndModel(ctx context.Context, c *a
 // ESCALATE to the evaluator. The result is empty if no rule matches.
 func (k *Classifier) firstRuleMatchInExecutedFiles(c *analysis.ActionCase) ruleOrModelResult {
 	for _, f := range c.FilesExecutedByAction() {
-		if r := k.runRules(&analysis.ActionCase{Action: newFileWriteAction(f)}, scopeAllRules); r.Rule != "" {
+		if r := k.runRules(&analysis.ActionCase{Action: newFileWriteAction(f)}, ruleScopeAll); r.Rule != "" {
 			r.RequiredAuthority = verdict.AuthorityEvaluator
 			r.Reasoning += "; in the code of " + redact.TruncateAndReplaceControlChars(f.Path, 80)
 			return r
@@ -298,11 +298,11 @@ func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r ruleOrMod
 		}
 	}()
 	if k.opts.RunsOnlyAlwaysBlockRules {
-		sc = scopeAlwaysBlockingRules
+		sc = ruleScopeAlwaysBlocking
 	}
 	eng := k.engine()
-	s := eng.runBuffersPool.Get().(*runBuffers)
-	defer eng.runBuffersPool.Put(s)
+	s := eng.ruleMatchBuffersPool.Get().(*ruleMatchBuffers)
+	defer eng.ruleMatchBuffersPool.Put(s)
 	eng.run(s, c, sc)
 	if err := k.dropExemptHits(eng, s, c); err != nil {
 		return failureResult("heuristic", err, false)
@@ -314,11 +314,11 @@ func (k *Classifier) runRules(c *analysis.ActionCase, sc ruleScope) (r ruleOrMod
 
 // findings returns the findings of the rules that matched, in the order of their IDs; if none matched, a
 // finding that says so.
-func (s *runBuffers) findings(eng *ruleEngine) []verdict.Finding {
-	slices.SortFunc(s.hits, func(a, b ruleHit) int { return cmp.Compare(a.rule, b.rule) })
+func (s *ruleMatchBuffers) findings(eng *ruleEngine) []verdict.Finding {
+	slices.SortFunc(s.hits, func(a, b ruleHit) int { return cmp.Compare(a.ruleIndex, b.ruleIndex) })
 	var list []verdict.Finding
 	for _, h := range s.hits {
-		rule := &eng.rules[h.rule]
+		rule := &eng.rules[h.ruleIndex]
 		list = append(list, verdict.Finding{RequiredAuthority: h.requiredApprovalAuthority(rule), JudgeName: "heuristic", Confidence: rule.Severity.RuleMatchConfidence(), Rule: rule.ID, Reasoning: reasoning(rule, h), ReasoningCannotLeakActionText: h.matchLocationDescription == ""})
 	}
 	if s.isScanBudgetExceeded {
@@ -330,12 +330,12 @@ func (s *runBuffers) findings(eng *ruleEngine) []verdict.Finding {
 
 // dropExemptHits drops matches of rules from which the policy exempts the case. Matches of rules that always block
 // stay.
-func (k *Classifier) dropExemptHits(eng *ruleEngine, s *runBuffers, c *analysis.ActionCase) (err error) {
+func (k *Classifier) dropExemptHits(eng *ruleEngine, s *ruleMatchBuffers, c *analysis.ActionCase) (err error) {
 	if k.opts.PolicyExemptsFromRule == nil {
 		return nil
 	}
 	s.hits = slices.DeleteFunc(s.hits, func(h ruleHit) bool {
-		rule := &eng.rules[h.rule]
+		rule := &eng.rules[h.ruleIndex]
 		if err != nil || rule.Outcome == AlwaysBlock {
 			return false
 		}

@@ -33,7 +33,7 @@ const (
 
 // failureResult returns the result if a classifier failed: BLOCK, or ESCALATE with failOpen, never ALLOW.
 func failureResult(source string, err error, failOpen bool) ruleOrModelResult {
-	who := verdict.AuthorityNeverAllowed
+	who := verdict.AuthorityNoneSuffices
 	if failOpen {
 		who = verdict.AuthorityEvaluator
 	}
@@ -51,14 +51,14 @@ func (s InjectionScore) toModelResult(blockThreshold, safeThreshold float64) rul
 	case !s.HasInjectionLabel:
 		r.RequiredAuthority, r.Reasoning = verdict.AuthorityNotNeeded, "model: does not look like an attack"
 	case s.LabelConfidence >= blockThreshold:
-		r.RequiredAuthority, r.Reasoning = verdict.AuthorityNeverAllowed, "model: looks like an attack; use a simpler command or ask the user"
+		r.RequiredAuthority, r.Reasoning = verdict.AuthorityNoneSuffices, "model: looks like an attack; use a simpler command or ask the user"
 	default:
 		r.RequiredAuthority, r.Reasoning = verdict.AuthorityEvaluator, "model: might be an attack; use a simpler command or ask the user"
 	}
 	return r
 }
 
-func (r ruleOrModelResult) step() verdict.Step {
+func (r ruleOrModelResult) step() verdict.TierStep {
 	st := r.Step(1)
 	st.LatencyMicroseconds = r.latency.Microseconds()
 	return st

@@ -54,7 +54,7 @@ func unknownProgram(name string) effect.Effect {
 
 func TestCombine(t *testing.T) {
 	t.Parallel()
-	const a, e, b = verdict.AuthorityNotNeeded, verdict.AuthorityEvaluator, verdict.AuthorityNeverAllowed
+	const a, e, b = verdict.AuthorityNotNeeded, verdict.AuthorityEvaluator, verdict.AuthorityNoneSuffices
 	tests := []struct {
 		heuristic, model verdict.ApprovalAuthority
 		hc, mc           float64
@@ -233,7 +233,7 @@ func TestReasoningShowsNoPattern(t *testing.T) {
 	t.Parallel()
 	for i := range ruleTable {
 		r := &ruleTable[i]
-		text := reasoning(r, ruleHit{rule: i, matchLocationDescription: "git\x1b[31m\u202e"})
+		text := reasoning(r, ruleHit{ruleIndex: i, matchLocationDescription: "git\x1b[31m\u202e"})
 		if !strings.HasPrefix(text, "heuristic ["+r.Name+", "+string(r.Severity)+"]: ") || strings.HasSuffix(text, "; instead: "+r.Advice) != (r.Advice != "") {
 			t.Errorf("%s: reasoning %q", r.ID, text)
 		}

@@ -13,12 +13,12 @@ type decisionInputs struct {
 
 	needsHigherTier              bool                      // a higher tier must decide: Tier 1 may only block
 	minAuthorityRequiredToDecide verdict.ApprovalAuthority // if needsHigherTier: the lowest authority that may decide
-	policyEscalationStep         *verdict.Step             // if needsHigherTier: the policy rule that asks for the higher tier; nil if no rule asks
+	policyEscalationStep         *verdict.TierStep         // if needsHigherTier: the policy rule that asks for the higher tier; nil if no rule asks
 	higherTierReason             string                    // if needsHigherTier: the reason, if no policy rule asks for the higher tier
 	hasOnlyHarmlessEffects       bool                      // every effect is known, and none changes anything
 	isAllowedByPolicyRule        bool                      // a rule of the policy allows the case
 	knownEffectsAllowReason      string                    // why the case is ordinary; "" if it is not
-	ordinaryEffectsOverrideModel bool                      // the effects alone decide, and the model has no influence
+	decidesByEffectsAlone        bool                      // the effects alone decide, and the model has no influence
 	modelCannotBlock             bool                      // the case is ordinary, and the model alone cannot block it
 	worstDoubt                   analysis.EffectSafetyDoubt
 
@@ -51,13 +51,13 @@ func (w *decisionInputs) selectDecidingResult(modelAnswer *ruleOrModelResult) (d
 // finding is the one derived from the effects.
 func (w *decisionInputs) candidateResults(modelAnswer *ruleOrModelResult) []ruleOrModelResult {
 	switch {
-	case w.needsHigherTier && w.rulesResult.RequiredAuthority < verdict.AuthorityNeverAllowed && w.rulesResult.err == nil:
+	case w.needsHigherTier && w.rulesResult.RequiredAuthority < verdict.AuthorityNoneSuffices && w.rulesResult.err == nil:
 		return []ruleOrModelResult{w.resultRequiringHigherTier()}
 	case w.needsHigherTier:
 	case modelAnswer != nil && w.rulesOff && w.rulesResult.RequiredAuthority == verdict.AuthorityNotNeeded:
-		return []ruleOrModelResult{w.restrictModelAnswerByDoubt(*modelAnswer)}
+		return []ruleOrModelResult{w.reconcileModelAnswer(*modelAnswer)}
 	case modelAnswer != nil:
-		return []ruleOrModelResult{w.rulesResult, w.restrictModelAnswerByDoubt(*modelAnswer)}
+		return []ruleOrModelResult{w.rulesResult, w.reconcileModelAnswer(*modelAnswer)}
 	case w.rulesResult.RequiredAuthority == verdict.AuthorityNotNeeded:
 		return []ruleOrModelResult{w.effectsBasedResult()}
 	}
@@ -113,21 +113,21 @@ func (w *decisionInputs) noRuleMatched() bool {
 // scopeOfRulesToRun returns which rules run.
 func (w *decisionInputs) scopeOfRulesToRun() ruleScope {
 	if w.needsHigherTier {
-		return scopeBlockingRules
+		return ruleScopeBlocking
 	}
-	return scopeAllRules
+	return ruleScopeAll
 }
 
-// restrictModelAnswerByDoubt limits a model's answer. SAFE does not clear a doubt that needs more than a model, or
+// reconcileModelAnswer limits a model's answer. SAFE does not clear a doubt that needs more than a model, or
 // more confidence than the model has, unless the policy allows the case.
-func (w *decisionInputs) restrictModelAnswerByDoubt(answer ruleOrModelResult) ruleOrModelResult {
+func (w *decisionInputs) reconcileModelAnswer(answer ruleOrModelResult) ruleOrModelResult {
 	switch {
 	case answer.err != nil:
-	case answer.RequiredAuthority == verdict.AuthorityNotNeeded && !w.isAllowedByPolicyRule && (w.worstDoubt.NeedsAuthorityAboveClassifier() || answer.Confidence < w.worstDoubt.MinModelSafeConfidence):
+	case answer.RequiredAuthority == verdict.AuthorityNotNeeded && !w.isAllowedByPolicyRule && (w.worstDoubt.NeedsAuthorityAboveClassifier() || answer.Confidence < w.worstDoubt.MinSafeAnswerConfidence):
 		answer.RequiredAuthority, answer.Reasoning = max(verdict.AuthorityEvaluator, w.worstDoubt.MinApprovingAuthority), w.worstDoubt.Reason
 	case answer.isModelLabelSafe && w.noRuleMatched() && w.isAllowedByPolicyRule:
 		answer.RequiredAuthority, answer.Confidence, answer.Reasoning = verdict.AuthorityNotNeeded, knownEffectsAllowConfidence, policyRuleAllowReason
-	case answer.RequiredAuthority == verdict.AuthorityNeverAllowed && w.noRuleMatched() && w.modelCannotBlock:
+	case answer.RequiredAuthority == verdict.AuthorityNoneSuffices && w.noRuleMatched() && w.modelCannotBlock:
 		answer.RequiredAuthority, answer.Reasoning = verdict.AuthorityEvaluator, "model: looks like an attack, although every effect is known and ordinary; ask the user"
 	case answer.isModelLabelSafe && w.noRuleMatched() && w.knownEffectsAllowReason != "":
 		answer.RequiredAuthority, answer.Confidence, answer.Reasoning = verdict.AuthorityNotNeeded, knownEffectsAllowConfidence, w.knownEffectsAllowReason

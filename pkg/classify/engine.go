@@ -23,17 +23,17 @@ type ruleEngine struct {
 	requiredClausesByRule  [][]compiledClause // by rule
 	forbiddenClausesByRule [][]compiledClause // by rule
 
-	firstClauseNodeByProgram      map[string]uint16        // by program name: 1 + the index in programClauseNodes of the program's first clause
-	programClauseNodes            []programClauseListNode  // linked lists of the clauses of each program
-	programPrefixClauses          []programPrefixClause    // clauses that name programs by prefix
-	clauseIndexesByEffectKind     map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
-	clauseIndexesByHarm           map[effect.Harm][]uint16 // clauses with harms
-	argLiterals                   *prefilter.LiteralSet    // literals required by the args of the rules' clauses, to select the clauses that are tried
-	bitsetOfClausesSelectedByArgs []uint64                 // bit i: clause i names no program and no harm, so that only literals in the arguments select it
-	textLiterals                  *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
-	patternsWithoutLiterals       []int                    // indexes in patterns of those without a required literal; they are tried on every text
+	clauseListHeadByProgram   map[string]uint16        // by program name: 1 + the index in programClauseNodes of the program's first clause
+	programClauseNodes        []programClauseListNode  // linked lists of the clauses of each program
+	programPrefixClauses      []programPrefixClause    // clauses that name programs by prefix
+	clauseIndexesByEffectKind map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
+	clauseIndexesByHarm       map[effect.Harm][]uint16 // clauses with harms
+	argLiterals               *prefilter.LiteralSet    // literals required by the args of the rules' clauses, to select the clauses that are tried
+	argSelectedClauseBits     []uint64                 // bit i: clause i names no program and no harm, so that only literals in the arguments select it
+	textLiterals              *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
+	patternsWithoutLiterals   []int                    // indexes in patterns of those without a required literal; they are tried on every text
 
-	runBuffersPool sync.Pool // of *scratch
+	ruleMatchBuffersPool sync.Pool // of *scratch
 }
 
 // A programClauseListNode is an element of the linked list of a program's clauses.
@@ -48,8 +48,8 @@ type programPrefixClause struct {
 
 // A compiledClause is a clause of a rule with its compiled parts.
 type compiledClause struct {
-	*clause
-	rule                     int
+	*ruleClause
+	ruleIndex                int
 	args, excludedArgsRegexp lazyRegexp
 	hosts                    []string // host patterns of the clause; names of knowledge lists are replaced by their entries
 	paths                    *lazyGlobs
@@ -58,7 +58,7 @@ type compiledClause struct {
 
 // A textPattern is one pattern of a rule.
 type textPattern struct {
-	rule                                      int
+	ruleIndex                                 int
 	requiredByteSet                           string // bytes that every match contains
 	firstLiteralSetIndex, literalSetsEndIndex int    // range of sets in textLiterals; a matching text contains a literal of each
 	re                                        lazyFinder
@@ -231,7 +231,7 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 	}
 	eng.clauses = make([]compiledClause, 0, clauses)
 	eng.patterns = make([]textPattern, patterns)
-	eng.firstClauseNodeByProgram = make(map[string]uint16, programs)
+	eng.clauseListHeadByProgram = make(map[string]uint16, programs)
 	eng.programClauseNodes = make([]programClauseListNode, 0, programs)
 	lineLits, textLits, further := make([][]string, 0, clauses), make([][]string, 0, 2*patterns), make([][]string, 0, patterns)
 	for i := range rules {
@@ -255,7 +255,7 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 			}
 			textLits = append(textLits, p.lits)
 			t := &eng.patterns[id]
-			t.rule, t.requiredByteSet, t.re.expr, t.excludedTextFinder.expr = i, p.requiredByteSet, p.expr, r.except.expr
+			t.ruleIndex, t.requiredByteSet, t.re.expr, t.excludedTextFinder.expr = i, p.requiredByteSet, p.expr, r.except.expr
 			t.firstLiteralSetIndex = patterns + len(further)
 			further = append(further, p.furtherRequiredLiterals...)
 			t.literalSetsEndIndex = patterns + len(further)
@@ -263,18 +263,18 @@ func newEngine(rules []Rule, home string, roots []string) *ruleEngine {
 	}
 	eng.argLiterals, _ = prefilter.TryNewLiteralSet(lineLits) // cannot fail: a test checks every literal
 	eng.textLiterals, _ = prefilter.TryNewLiteralSet(append(textLits, further...))
-	eng.bitsetOfClausesSelectedByArgs = make([]uint64, eng.argLiterals.ExpressionBitsetWords())
+	eng.argSelectedClauseBits = make([]uint64, eng.argLiterals.ExpressionBitsetWords())
 	for i := range eng.clauses {
-		if c := eng.clauses[i].clause; len(c.programs)+len(c.harms) == 0 && len(c.args.lits) > 0 {
-			eng.bitsetOfClausesSelectedByArgs[i/64] |= 1 << (i % 64)
+		if c := eng.clauses[i].ruleClause; len(c.programs)+len(c.harms) == 0 && len(c.args.lits) > 0 {
+			eng.argSelectedClauseBits[i/64] |= 1 << (i % 64)
 		}
 	}
-	eng.runBuffersPool.New = func() any { return newRunBuffers(eng) }
+	eng.ruleMatchBuffersPool.New = func() any { return newRuleMatchBuffers(eng) }
 	return eng
 }
 
-func (b *compiledClause) compileFrom(ruleIndex int, c *clause, vars map[string][]string) {
-	b.clause, b.rule = c, ruleIndex
+func (b *compiledClause) compileFrom(ruleIndex int, c *ruleClause, vars map[string][]string) {
+	b.ruleClause, b.ruleIndex = c, ruleIndex
 	b.args.expr, b.excludedArgsRegexp.expr = c.args.expr, c.excludedArgs.expr
 	b.hosts = expandNamedListReferences(c.hosts, knowledge.Hosts)
 	b.paths, b.notPaths = newLazyGlobs(c.paths, vars), newLazyGlobs(addDescendantGlobs(expandNamedListReferences(c.notPaths, knowledge.GlobsOfPathList)), vars)
@@ -293,7 +293,7 @@ func addDescendantGlobs(globs []string) []string {
 	return out
 }
 
-func (eng *ruleEngine) addClause(rule int, c *clause) {
+func (eng *ruleEngine) addClause(rule int, c *ruleClause) {
 	id := uint16(len(eng.clauses))
 	eng.clauses = append(eng.clauses, compiledClause{})
 	eng.clauses[id].compileFrom(rule, c, eng.foldersByGlobVariable)
@@ -308,10 +308,10 @@ func (eng *ruleEngine) addClause(rule int, c *clause) {
 				eng.programPrefixClauses = append(eng.programPrefixClauses, programPrefixClause{prefix, id})
 				continue
 			}
-			eng.programClauseNodes = append(eng.programClauseNodes, programClauseListNode{id, eng.firstClauseNodeByProgram[p]})
-			eng.firstClauseNodeByProgram[p] = uint16(len(eng.programClauseNodes))
+			eng.programClauseNodes = append(eng.programClauseNodes, programClauseListNode{id, eng.clauseListHeadByProgram[p]})
+			eng.clauseListHeadByProgram[p] = uint16(len(eng.programClauseNodes))
 		}
-	case len(c.args.lits) > 0: // selected by its literals, see bitsetOfClausesSelectedByArgs
+	case len(c.args.lits) > 0: // selected by its literals, see argSelectedClauseBits
 	case len(c.kinds) == 0:
 		eng.clauseIndexesByEffectKind[effect.Execute] = append(eng.clauseIndexesByEffectKind[effect.Execute], id)
 	default:
@@ -343,11 +343,11 @@ func (eng *ruleEngine) yieldCandidateClauses(e *effect.Effect, foundArgLiterals 
 		}
 	}
 	try := func(id uint16) {
-		if b := &eng.clauses[id]; len(b.clause.args.lits) == 0 || foundArgLiterals[id/64]&(1<<(id%64)) != 0 {
+		if b := &eng.clauses[id]; len(b.ruleClause.args.lits) == 0 || foundArgLiterals[id/64]&(1<<(id%64)) != 0 {
 			yield(b)
 		}
 	}
-	for next := eng.firstClauseNodeByProgram[key]; next != 0; next = eng.programClauseNodes[next-1].nextNodeIndexPlusOne {
+	for next := eng.clauseListHeadByProgram[key]; next != 0; next = eng.programClauseNodes[next-1].nextNodeIndexPlusOne {
 		try(eng.programClauseNodes[next-1].clauseIndex)
 	}
 	for i := range eng.programPrefixClauses {
@@ -355,7 +355,7 @@ func (eng *ruleEngine) yieldCandidateClauses(e *effect.Effect, foundArgLiterals 
 			try(eng.programPrefixClauses[i].clauseIndex)
 		}
 	}
-	for w, mask := range eng.bitsetOfClausesSelectedByArgs {
+	for w, mask := range eng.argSelectedClauseBits {
 		for set := mask & foundArgLiterals[w]; set != 0; set &= set - 1 {
 			yield(&eng.clauses[64*w+bits.TrailingZeros64(set)])
 		}
@@ -366,7 +366,7 @@ func (eng *ruleEngine) yieldCandidateClauses(e *effect.Effect, foundArgLiterals 
 }
 
 // holds reports whether a clause holds for an effect with the arguments args.
-func (b *compiledClause) holds(s *runBuffers, e *effect.Effect, args []byte) bool {
+func (b *compiledClause) holds(s *ruleMatchBuffers, e *effect.Effect, args []byte) bool {
 	if len(b.kinds) > 0 && !slices.Contains(b.kinds, e.KindForPolicies()) || len(b.kinds) == 0 && e.Kind != effect.Execute {
 		return false
 	}

@@ -13,7 +13,7 @@ const noApprovalNeededAllowReason = "ordinary: every effect is known, and none n
 // ordinaryEffectsAllowReason returns the reason why an ordinary case is allowed.
 func ordinaryEffectsAllowReason(c *analysis.ActionCase) string {
 	if c.UserDeclaredToolClass() != "" {
-		return toolClassAllowReason
+		return approvedToolUseAllowReason
 	}
 	if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Cause == effect.CauseInContainer }) {
 		return "ordinary: every effect is known, and changes outside the workspace stay in the container"
@@ -24,7 +24,7 @@ func ordinaryEffectsAllowReason(c *analysis.ActionCase) string {
 	return noApprovalNeededAllowReason
 }
 
-const toolClassAllowReason = "ordinary: this call does only what the tool is approved for"
+const approvedToolUseAllowReason = "ordinary: this call does only what the tool is approved for"
 
 const harmlessEffectsAllowReason = "harmless: every effect is known, and none changes anything"
 
@@ -32,7 +32,7 @@ const policyRuleAllowReason = "an allow rule of the policy covers this action, a
 
 // policyAllows reports whether a rule of the policy allows a case that Tier 1 must still judge.
 func policyAllows(c *analysis.ActionCase) bool {
-	return slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.Step) bool { return s.Tier == 0 && s.AllowedPendingHigherTier })
+	return slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.TierStep) bool { return s.Tier == 0 && s.AllowedPendingHigherTier })
 }
 
 // recordTier1Evidence records the reasons for and against a case and the model's answer, to be shown to
@@ -63,16 +63,16 @@ func (k *Classifier) recordTier1Evidence(c *analysis.ActionCase, w *decisionInpu
 // gatherInputs returns the inputs of Tier 1's decision, without the findings of the rules.
 func (k *Classifier) gatherInputs(c *analysis.ActionCase) decisionInputs {
 	w := decisionInputs{
-		needsHigherTier: c.MinAllowTier >= 2, minAuthorityRequiredToDecide: verdict.AuthorityOfTier(max(2, c.MinAllowTier)), hasOnlyHarmlessEffects: c.HasOnlyHarmlessEffects(), isAllowedByPolicyRule: policyAllows(c), worstDoubt: c.WorstDoubt(k.opts.SafeThresholdByDangerName),
+		needsHigherTier: c.MinAllowTier >= 2, minAuthorityRequiredToDecide: verdict.AuthorityOfTier(max(2, c.MinAllowTier)), hasOnlyHarmlessEffects: c.HasOnlyHarmlessEffects(), isAllowedByPolicyRule: policyAllows(c), worstDoubt: c.WorstDoubt(k.opts.SafeThresholdByDoubtCause),
 		rulesOff: k.opts.RunsOnlyAlwaysBlockRules, failOpen: k.opts.FailOpen, missingModelNote: k.opts.MissingModelNote,
 		modelSkipsType: k.opts.Model != nil && c.Action != nil && slices.Contains(k.opts.ModelSkippedActionTypes, c.Action.Type),
 	}
 	if c.HasOnlyOrdinaryEffects() {
-		w.knownEffectsAllowReason, w.ordinaryEffectsOverrideModel = ordinaryEffectsAllowReason(c), k.opts.OrdinaryEffectsOverrideModel && c.CanDecideByEffectsAlone()
+		w.knownEffectsAllowReason, w.decidesByEffectsAlone = ordinaryEffectsAllowReason(c), k.opts.OrdinaryEffectsOverrideModel && c.CanDecideByEffectsAlone()
 		w.modelCannotBlock = k.opts.OrdinaryEffectsOverrideModel
 	}
 	if w.needsHigherTier {
-		at := slices.IndexFunc(c.EarlierTierSteps, func(s verdict.Step) bool {
+		at := slices.IndexFunc(c.EarlierTierSteps, func(s verdict.TierStep) bool {
 			return s.Tier == 0 && s.Decision == verdict.Escalate && !s.AllowedPendingHigherTier && s.Rule != ""
 		})
 		if at >= 0 {

@@ -101,9 +101,9 @@ func TestEvidence(t *testing.T) {
 	}
 	var causes []string
 	for _, d := range got.Doubts {
-		causes = append(causes, d.DangerName)
-		if d.NeedsAuthorityAboveClassifier() != (d.DangerName == "send_data") {
-			t.Errorf("%s: final is %v", d.DangerName, d.NeedsAuthorityAboveClassifier())
+		causes = append(causes, d.CauseName)
+		if d.NeedsAuthorityAboveClassifier() != (d.CauseName == "send_data") {
+			t.Errorf("%s: final is %v", d.CauseName, d.NeedsAuthorityAboveClassifier())
 		}
 	}
 	if !slices.Equal(causes, []string{"variable", "contact", "remote", "send_data"}) {

@@ -17,9 +17,9 @@ func (k *Classifier) EvidenceAgainstAction(ctx context.Context, c *analysis.Acti
 		matchedRuleIDs = append(matchedRuleIDs, "heuristic rules are off")
 	}
 	eng := k.engine()
-	s := eng.runBuffersPool.Get().(*runBuffers)
-	defer eng.runBuffersPool.Put(s)
-	eng.run(s, c, scopeAllRules)
+	s := eng.ruleMatchBuffersPool.Get().(*ruleMatchBuffers)
+	defer eng.ruleMatchBuffersPool.Put(s)
+	eng.run(s, c, ruleScopeAll)
 	if err := k.dropExemptHits(eng, s, c); err != nil {
 		return nil, nil, false, err
 	}
@@ -27,16 +27,16 @@ func (k *Classifier) EvidenceAgainstAction(ctx context.Context, c *analysis.Acti
 		matchedRuleIDs = append(matchedRuleIDs, "too long for the heuristic rules")
 	}
 	for _, h := range s.hits {
-		matchedRuleIDs = append(matchedRuleIDs, eng.rules[h.rule].ID)
+		matchedRuleIDs = append(matchedRuleIDs, eng.rules[h.ruleIndex].ID)
 	}
 	before := c.Tier1AllowEvidence
 	c.Tier1AllowEvidence = &analysis.Tier1DecisionEvidence{}
-	c.WorstDoubt(k.opts.SafeThresholdByDangerName)
-	if c.Tier1AllowEvidence.HasMaxDoubts() {
+	c.WorstDoubt(k.opts.SafeThresholdByDoubtCause)
+	if c.Tier1AllowEvidence.IsDoubtLimitReached() {
 		matchedRuleIDs = append(matchedRuleIDs, "more unknown effects than shield lists")
 	}
 	for _, d := range c.Tier1AllowEvidence.Doubts {
-		doubtCauses = append(doubtCauses, d.DangerName)
+		doubtCauses = append(doubtCauses, d.CauseName)
 	}
 	c.Tier1AllowEvidence = before
 	sorted.SortStrings(matchedRuleIDs)

@@ -22,25 +22,25 @@ const maxScannedBytesPerCase = 1 << 20
 type ruleScope uint8
 
 const (
-	scopeAllRules            ruleScope = iota
-	scopeBlockingRules                 // rules that block
-	scopeAlwaysBlockingRules           // rules that always block
+	ruleScopeAll            ruleScope = iota
+	ruleScopeBlocking                 // rules that block
+	ruleScopeAlwaysBlocking           // rules that always block
 )
 
-func (sc ruleScope) covers(o Outcome) bool {
+func (sc ruleScope) covers(o RuleOutcome) bool {
 	switch sc {
-	case scopeBlockingRules:
+	case ruleScopeBlocking:
 		return o != Escalate
-	case scopeAlwaysBlockingRules:
+	case ruleScopeAlwaysBlocking:
 		return o == AlwaysBlock
-	case scopeAllRules:
+	case ruleScopeAll:
 	}
 	return true
 }
 
 // A ruleHit is a rule that matched.
 type ruleHit struct {
-	rule                     int
+	ruleIndex                int
 	matchLocationDescription string // for people: program of the effect, or field of the matching text and how it was transformed; "" otherwise
 	isUncertainMatch         bool   // the effect may not happen, or the text may not be read or run, so the rule can only ESCALATE
 }
@@ -50,13 +50,13 @@ func (h ruleHit) requiredApprovalAuthority(r *Rule) verdict.ApprovalAuthority {
 	if h.isUncertainMatch || r.Outcome == Escalate {
 		return verdict.AuthorityEvaluator
 	}
-	return verdict.AuthorityNeverAllowed
+	return verdict.AuthorityNoneSuffices
 }
 
-// A runBuffers holds the buffers of one run. It is used by one goroutine at a time.
-type runBuffers struct {
+// A ruleMatchBuffers holds the buffers of one run. It is used by one goroutine at a time.
+type ruleMatchBuffers struct {
 	commandLineText      []byte // text of all commands; each entry of the field lines is a part of it
-	commandLineSpans     []commandLineSpanInRunBuffer
+	commandLineSpans     []commandLineSpan
 	foundArgLiterals     []uint64 // bit i: the arguments of the command contain a literal of clause i
 	foundTextLiterals    []uint64 // bit i: the text contains a literal of expression i of ruleEngine.textLiterals
 	hits                 []ruleHit
@@ -65,22 +65,22 @@ type runBuffers struct {
 	isScanBudgetExceeded bool // the budget is exhausted, or lines were skipped
 }
 
-func newRunBuffers(eng *ruleEngine) *runBuffers {
-	return &runBuffers{foundArgLiterals: make([]uint64, eng.argLiterals.ExpressionBitsetWords()), foundTextLiterals: make([]uint64, eng.textLiterals.ExpressionBitsetWords())}
+func newRuleMatchBuffers(eng *ruleEngine) *ruleMatchBuffers {
+	return &ruleMatchBuffers{foundArgLiterals: make([]uint64, eng.argLiterals.ExpressionBitsetWords()), foundTextLiterals: make([]uint64, eng.textLiterals.ExpressionBitsetWords())}
 }
 
-func (s *runBuffers) reset() {
+func (s *ruleMatchBuffers) reset() {
 	clear(s.scannedTextVariants) // they refer to texts of another case
 	s.commandLineText, s.commandLineSpans, s.hits, s.scannedTextVariants = s.commandLineText[:0], s.commandLineSpans[:0], s.hits[:0], s.scannedTextVariants[:0]
 	s.scanBytesLeft, s.isScanBudgetExceeded = maxScannedBytesPerCase, false
 }
 
 // match reports whether an expression matches within the budget.
-func (s *runBuffers) match(re *lazyRegexp, text []byte) bool {
+func (s *ruleMatchBuffers) match(re *lazyRegexp, text []byte) bool {
 	return s.spendScanBytes(len(text)) && re.get(regexp.MustCompile).Match(text)
 }
 
-func (s *runBuffers) matchString(f *lazyFinder, text string) bool {
+func (s *ruleMatchBuffers) matchString(f *lazyFinder, text string) bool {
 	if !s.spendScanBytes(len(text)) {
 		return false
 	}
@@ -91,7 +91,7 @@ func (s *runBuffers) matchString(f *lazyFinder, text string) bool {
 	return found
 }
 
-func (s *runBuffers) spendScanBytes(byteCount int) bool {
+func (s *ruleMatchBuffers) spendScanBytes(byteCount int) bool {
 	s.scanBytesLeft -= byteCount + 1
 	if s.scanBytesLeft < 0 {
 		s.isScanBudgetExceeded = true
@@ -100,7 +100,7 @@ func (s *runBuffers) spendScanBytes(byteCount int) bool {
 }
 
 // run matches a case with the rules of a scope and stores the matches in s.
-func (eng *ruleEngine) run(s *runBuffers, c *analysis.ActionCase, sc ruleScope) {
+func (eng *ruleEngine) run(s *ruleMatchBuffers, c *analysis.ActionCase, sc ruleScope) {
 	s.reset()
 	if !s.tryAppendAllCommandLines(c.Effects) {
 		s.isScanBudgetExceeded = true
@@ -115,27 +115,27 @@ func (eng *ruleEngine) run(s *runBuffers, c *analysis.ActionCase, sc ruleScope) 
 		}
 		for _, id := range eng.clauseIndexesByEffectKind[e.KindForPolicies()] {
 			b := &eng.clauses[id]
-			if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, nil) {
-				eng.recordRuleMatch(s, c, i, b.rule, "", b.isUncertainMatch(e))
+			if r := &eng.rules[b.ruleIndex]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, nil) {
+				eng.recordRuleMatch(s, c, i, b.ruleIndex, "", b.isUncertainMatch(e))
 			}
 		}
 	}
-	eng.runTexts(s, c, sc)
+	eng.matchTextVariants(s, c, sc)
 	c.EachFileWriteCase(func(w *analysis.ActionCase) {
 		s.commandLineSpans, s.scannedTextVariants = s.commandLineSpans[:0], s.scannedTextVariants[:0] // both belong to the command, not to the file that it writes
-		eng.runTexts(s, w, sc)
+		eng.matchTextVariants(s, w, sc)
 	})
 }
 
 // runLine tries the clauses and patterns that could match one command.
-func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.ActionCase, sc ruleScope, l *commandLineSpanInRunBuffer) {
+func (eng *ruleEngine) runLine(s *ruleMatchBuffers, c *analysis.ActionCase, sc ruleScope, l *commandLineSpan) {
 	e := &c.Effects[l.effectIndex]
 	args := s.commandLineText[l.argsStart:l.end]
 	clear(s.foundArgLiterals)
 	prefilter.ScanForLiterals(eng.argLiterals, args, s.foundArgLiterals)
 	eng.yieldCandidateClauses(e, s.foundArgLiterals, func(b *compiledClause) {
-		if r := &eng.rules[b.rule]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, args) {
-			eng.recordRuleMatch(s, c, l.effectIndex, b.rule, e.Program, e.Certainty == effect.Possible)
+		if r := &eng.rules[b.ruleIndex]; sc.covers(r.Outcome) && r.appliesTo(c) && b.holds(s, e, args) {
+			eng.recordRuleMatch(s, c, l.effectIndex, b.ruleIndex, e.Program, e.Certainty == effect.Possible)
 		}
 	})
 	live := argumentTextUse(e)
@@ -149,8 +149,8 @@ func (eng *ruleEngine) runLine(s *runBuffers, c *analysis.ActionCase, sc ruleSco
 	}
 }
 
-// runTexts matches the rules' text patterns with the text variants of the case.
-func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleScope) {
+// matchTextVariants matches the rules' text patterns with the text variants of the case.
+func (eng *ruleEngine) matchTextVariants(s *ruleMatchBuffers, c *analysis.ActionCase, sc ruleScope) {
 	live := commandTextUse(c)
 	for _, v := range c.TextVariants() {
 		if v.Field == "command" {
@@ -164,10 +164,10 @@ func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleSc
 	}
 	for i := range eng.rules {
 		r := &eng.rules[i]
-		if len(r.fields) == 0 || !slices.Contains(r.types, c.Action.Type) {
+		if len(r.payloadFields) == 0 || !slices.Contains(r.actionTypes, c.Action.Type) {
 			continue
 		}
-		for _, v := range c.FieldTextVariants(r.fields...) {
+		for _, v := range c.FieldTextVariants(r.payloadFields...) {
 			if v.Field != "command" { // TextVariants already contained the command
 				eng.scanField(s, c, sc, v)
 			}
@@ -176,19 +176,19 @@ func (eng *ruleEngine) runTexts(s *runBuffers, c *analysis.ActionCase, sc ruleSc
 }
 
 // scanField matches the patterns with a view of a field, only once although many rules read the same fields.
-func (eng *ruleEngine) scanField(s *runBuffers, c *analysis.ActionCase, sc ruleScope, v analysis.PayloadTextVariant) {
+func (eng *ruleEngine) scanField(s *ruleMatchBuffers, c *analysis.ActionCase, sc ruleScope, v analysis.PayloadTextVariant) {
 	if slices.Contains(s.scannedTextVariants, v) {
 		return
 	}
 	s.scannedTextVariants = append(s.scannedTextVariants, v)
-	eng.matchTextPatterns(s, c, sc, noEffectIndex, v, textIsRead)
+	eng.matchTextPatterns(s, c, sc, noEffectIndex, v, commandTextReachesReader)
 }
 
 // noEffectIndex is the index for a text that belongs to the whole action, not to one effect.
 const noEffectIndex = -1
 
 // matchTextPatterns matches the patterns with one text, of an effect or of the whole action.
-func (eng *ruleEngine) matchTextPatterns(s *runBuffers, c *analysis.ActionCase, sc ruleScope, effectIndex int, v analysis.PayloadTextVariant, use commandTextUseBits) {
+func (eng *ruleEngine) matchTextPatterns(s *ruleMatchBuffers, c *analysis.ActionCase, sc ruleScope, effectIndex int, v analysis.PayloadTextVariant, use commandTextUseBits) {
 	clear(s.foundTextLiterals)
 	prefilter.ScanForLiterals(eng.textLiterals, v.Text, s.foundTextLiterals)
 	for w, set := range s.foundTextLiterals[:(len(eng.patterns)+63)/64] {
@@ -204,7 +204,7 @@ func (eng *ruleEngine) matchTextPatterns(s *runBuffers, c *analysis.ActionCase, 
 }
 
 // containsAllRequiredLiterals reports whether a text contains all literals and bytes that a pattern requires.
-func (s *runBuffers) containsAllRequiredLiterals(p *textPattern) bool {
+func (s *ruleMatchBuffers) containsAllRequiredLiterals(p *textPattern) bool {
 	for i := p.firstLiteralSetIndex; i < p.literalSetsEndIndex; i++ {
 		if s.foundTextLiterals[i/64]&(1<<(i%64)) == 0 {
 			return false
@@ -213,12 +213,12 @@ func (s *runBuffers) containsAllRequiredLiterals(p *textPattern) bool {
 	return true
 }
 
-func (eng *ruleEngine) tryPattern(s *runBuffers, c *analysis.ActionCase, sc ruleScope, effectIndex, patternIndex int, v analysis.PayloadTextVariant, use commandTextUseBits) {
+func (eng *ruleEngine) tryPattern(s *ruleMatchBuffers, c *analysis.ActionCase, sc ruleScope, effectIndex, patternIndex int, v analysis.PayloadTextVariant, use commandTextUseBits) {
 	p := &eng.patterns[patternIndex]
-	r := &eng.rules[p.rule]
+	r := &eng.rules[p.ruleIndex]
 	ok, perhaps := true, false
 	if v.Field == "command" {
-		ok, perhaps = use.satisfies(r.needs)
+		ok, perhaps = use.satisfies(r.matchCondition)
 	}
 	if !ok || !sc.covers(r.Outcome) || !r.appliesToTextVariant(c, v) {
 		return
@@ -233,13 +233,13 @@ func (eng *ruleEngine) tryPattern(s *runBuffers, c *analysis.ActionCase, sc rule
 		if v.TransformationName != "raw" {
 			where += " (" + v.TransformationName + ")"
 		}
-		eng.recordRuleMatch(s, c, effectIndex, p.rule, where, perhaps && r.Outcome == Block)
+		eng.recordRuleMatch(s, c, effectIndex, p.ruleIndex, where, perhaps && r.Outcome == Block)
 	}
 }
 
 // appliesTo reports whether a rule applies to the action's type.
 func (r *Rule) appliesTo(c *analysis.ActionCase) bool {
-	return len(r.types) == 0 || c.Action != nil && slices.Contains(r.types, c.Action.Type)
+	return len(r.actionTypes) == 0 || c.Action != nil && slices.Contains(r.actionTypes, c.Action.Type)
 }
 
 // appliesToTextVariant reports whether the patterns of a rule apply to a text variant.
@@ -247,11 +247,11 @@ func (r *Rule) appliesToTextVariant(c *analysis.ActionCase, v analysis.PayloadTe
 	if !r.appliesTo(c) {
 		return false
 	}
-	if len(r.textViewNames) > 0 && !slices.Contains(r.textViewNames, v.TransformationName) {
+	if len(r.textTransformationNames) > 0 && !slices.Contains(r.textTransformationNames, v.TransformationName) {
 		return false
 	}
-	if len(r.fields) > 0 {
-		return slices.Contains(r.fields, v.Field)
+	if len(r.payloadFields) > 0 {
+		return slices.Contains(r.payloadFields, v.Field)
 	}
 	switch v.Field {
 	case "command", "path", "source", "destination", "url", "pattern":
@@ -262,10 +262,10 @@ func (r *Rule) appliesToTextVariant(c *analysis.ActionCase, v analysis.PayloadTe
 
 // recordRuleMatch records that a rule matched an effect, unless one of the rule's other
 // conditions (requires, unless) is not met.
-func (eng *ruleEngine) recordRuleMatch(s *runBuffers, c *analysis.ActionCase, effectIndex, ruleIndex int, location string, isUncertain bool) {
+func (eng *ruleEngine) recordRuleMatch(s *ruleMatchBuffers, c *analysis.ActionCase, effectIndex, ruleIndex int, location string, isUncertain bool) {
 	met := analysis.RuleMatch{Tier: 1, RuleNameOrID: eng.rules[ruleIndex].ID, Uncertain: isUncertain}
 	for i := range s.hits {
-		if h := &s.hits[i]; h.rule == ruleIndex {
+		if h := &s.hits[i]; h.ruleIndex == ruleIndex {
 			c.RecordMatch(effectIndex, met)
 			h.isUncertainMatch = h.isUncertainMatch && isUncertain
 			return
@@ -282,7 +282,7 @@ func (eng *ruleEngine) recordRuleMatch(s *runBuffers, c *analysis.ActionCase, ef
 }
 
 // anyClauseHolds reports whether one of the clauses holds for an effect of the case.
-func anyClauseHolds(s *runBuffers, c *analysis.ActionCase, list []compiledClause) bool {
+func anyClauseHolds(s *ruleMatchBuffers, c *analysis.ActionCase, list []compiledClause) bool {
 	next := 0
 	for i := range c.Effects {
 		e := &c.Effects[i]

@@ -4,9 +4,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A commandLineSpanInRunBuffer is one command in the form that rules match: the program and its arguments, in
-// commandLineText[start:end] of [runBuffers].
-type commandLineSpanInRunBuffer struct {
+// A commandLineSpan is one command in the form that rules match: the program and its arguments, in
+// commandLineText[start:end] of [ruleMatchBuffers].
+type commandLineSpan struct {
 	effectIndex int // index into the effects of the case
 	start, end  int
 	argsStart   int // where the arguments start
@@ -49,7 +49,7 @@ func needsNoQuotes(word string) bool {
 }
 
 // tryAppendAllCommandLines appends a line for each execute effect. It returns false if some did not fit.
-func (s *runBuffers) tryAppendAllCommandLines(effects []effect.Effect) bool {
+func (s *ruleMatchBuffers) tryAppendAllCommandLines(effects []effect.Effect) bool {
 	for i := range effects {
 		e := &effects[i]
 		if e.Kind != effect.Execute {
@@ -62,7 +62,7 @@ func (s *runBuffers) tryAppendAllCommandLines(effects []effect.Effect) bool {
 		if len(s.commandLineSpans) == maxMatchedCommandLines || len(s.commandLineText)+size > maxAllCommandLinesBytes {
 			return false
 		}
-		l := commandLineSpanInRunBuffer{effectIndex: i, start: len(s.commandLineText)}
+		l := commandLineSpan{effectIndex: i, start: len(s.commandLineText)}
 		s.commandLineText = append(s.commandLineText, e.Program...)
 		l.argsStart = len(s.commandLineText)
 		s.commandLineText = appendQuotedArgs(s.commandLineText, e.Args)

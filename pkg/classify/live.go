@@ -15,20 +15,20 @@ import (
 type patternMatchCondition uint8
 
 const (
-	matchConditionNone           patternMatchCondition = iota // the match always counts
-	matchConditionTextIsExecuted                              // the text is run, or passed to an unknown program
-	matchConditionTextIsRead                                  // the text is sent to a model, a person or another machine
-	matchConditionTextInRequest                               // the text is part of a request that an application parses
+	matchConditionNone              patternMatchCondition = iota // the match always counts
+	matchConditionTextIsExecuted                                 // the text is run, or passed to an unknown program
+	matchConditionTextReachesReader                              // the text is sent to a model, a person or another machine
+	matchConditionTextInRequest                                  // the text is part of a request that an application parses
 )
 
 // A commandTextUseBits says whether a text is run, read or sent.
 type commandTextUseBits uint8
 
 const (
-	textIsRun                commandTextUseBits = 1 << iota // run, or possibly run
-	textIsRead                                              // read by a person or a model
-	textIsParsedByServer                                    // parsed by a server
-	textGoesToUnknownProgram                                // passed to an unknown program, which may run or send it
+	commandTextIsExecuted            commandTextUseBits = 1 << iota // run, or possibly run
+	commandTextReachesReader                                        // read by a person or a model
+	commandTextReachesServer                                        // parsed by a server
+	commandTextReachesUnknownProgram                                // passed to an unknown program, which may run or send it
 )
 
 // satisfies reports whether the match of a pattern with the condition n counts in a text that is used in the
@@ -39,12 +39,12 @@ func (l commandTextUseBits) satisfies(n patternMatchCondition) (ok, perhaps bool
 	case matchConditionNone:
 		return true, false
 	case matchConditionTextIsExecuted:
-		return l&(textIsRun|textGoesToUnknownProgram) != 0, false
+		return l&(commandTextIsExecuted|commandTextReachesUnknownProgram) != 0, false
 	case matchConditionTextInRequest:
-		return l&(textIsParsedByServer|textGoesToUnknownProgram) != 0, l&textIsParsedByServer == 0
-	case matchConditionTextIsRead:
+		return l&(commandTextReachesServer|commandTextReachesUnknownProgram) != 0, l&commandTextReachesServer == 0
+	case matchConditionTextReachesReader:
 	}
-	return l&(textIsRead|textGoesToUnknownProgram) != 0, l&textIsRead == 0
+	return l&(commandTextReachesReader|commandTextReachesUnknownProgram) != 0, l&commandTextReachesReader == 0
 }
 
 // commandTextUse returns how the whole text of a command is used. Parts that could not be analysed
@@ -56,11 +56,11 @@ func commandTextUse(c *analysis.ActionCase) commandTextUseBits {
 		e := &c.Effects[i]
 		switch {
 		case e.RunsUnanalysedCode():
-			l |= textIsRun | textGoesToUnknownProgram
+			l |= commandTextIsExecuted | commandTextReachesUnknownProgram
 		case e.Kind == effect.SendMessage:
-			l |= textIsRead
+			l |= commandTextReachesReader
 		case (e.Kind == effect.WriteFile || e.Kind == effect.Persist) && touchesAgentInstructionFile(e):
-			l |= textIsRead
+			l |= commandTextReachesReader
 		}
 	}
 	return l
@@ -71,16 +71,16 @@ func commandTextUse(c *analysis.ActionCase) commandTextUseBits {
 func argumentTextUse(e *effect.Effect) commandTextUseBits {
 	var l commandTextUseBits
 	if e.Class == effect.UnknownClass {
-		l |= textGoesToUnknownProgram
+		l |= commandTextReachesUnknownProgram
 	}
 	if programs.Evaluators[e.Program] || programs.InterpreterLanguage(e.Program) != "" {
-		l |= textIsRun
+		l |= commandTextIsExecuted
 	}
 	switch {
 	case programs.Requesters[e.Program]:
-		l |= textIsRead | textIsParsedByServer
+		l |= commandTextReachesReader | commandTextReachesServer
 	case programs.Tellers[e.Program]:
-		l |= textIsRead
+		l |= commandTextReachesReader
 	}
 	return l
 }

@@ -29,20 +29,20 @@ var ErrNoRuntime = errors.New("this build of shield has no ONNX Runtime")
 // A ModelCard is a model's shield.json: what shield needs to know in addition to
 // HuggingFace's files. Every field is optional.
 type ModelCard struct {
-	Name                           string             `json:"name,omitzero"`
-	Version                        string             `json:"version,omitzero"`
-	BlockThreshold                 float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
-	BlockThresholdByActionType     map[string]float64 `json:"thresholds,omitzero"`      // overrides BlockThreshold, by type of action
-	SafeThresholdByActionType      map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
-	SafeThresholdByDoubtDangerName map[string]float64 `json:"doubts,omitzero"`          // by [analysis.EffectSafetyDoubt.DangerName]: lowest confidence at which the answer SAFE removes that doubt
-	SkippedActionTypes             []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
-	MaxWindowTokens                int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
-	MaliciousLabel                 string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
-	IsGraphOptimized               bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
-	LinearModel                    *LinearModelCard   `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
-	Licence                        string             `json:"licence,omitzero"`
-	TrainingDataSources            jsontext.Value     `json:"sources,omitzero"`  // the data sets that the model was trained on
-	EvaluationResults              jsontext.Value     `json:"measured,omitzero"` // results of the measurements of the model
+	Name                       string             `json:"name,omitzero"`
+	Version                    string             `json:"version,omitzero"`
+	BlockThreshold             float64            `json:"threshold,omitzero"`       // least confidence at which INJECTION blocks, 0–1; 0 means the value of the settings
+	BlockThresholdByActionType map[string]float64 `json:"thresholds,omitzero"`      // overrides BlockThreshold, by type of action
+	SafeThresholdByActionType  map[string]float64 `json:"safe_thresholds,omitzero"` // by type of action: least confidence at which SAFE counts, 0–1; absent means 0
+	SafeThresholdByDoubtCause  map[string]float64 `json:"doubts,omitzero"`          // by [analysis.EffectSafetyDoubt.CauseName]: lowest confidence at which the answer SAFE removes that doubt
+	SkippedActionTypes         []string           `json:"skip_types,omitzero"`      // types of action that the model does not judge
+	MaxWindowTokens            int                `json:"max_length,omitzero"`      // tokens per window; 0 means the model's number of positions, at most 512
+	MaliciousLabel             string             `json:"malicious_label,omitzero"` // the label that means an injection; "" means INJECTION
+	IsGraphOptimized           bool               `json:"optimized,omitzero"`       // ONNX Runtime optimised the graph before it was saved
+	LinearModel                *LinearModelCard   `json:"wide,omitzero"`            // a fast linear model that answers alone if it is certain; nil: there is none
+	Licence                    string             `json:"licence,omitzero"`
+	TrainingDataSources        jsontext.Value     `json:"sources,omitzero"`  // the data sets that the model was trained on
+	EvaluationResults          jsontext.Value     `json:"measured,omitzero"` // results of the measurements of the model
 }
 
 // A huggingFaceConfig holds the fields of a HuggingFace config.json that shield reads.
@@ -56,12 +56,12 @@ type huggingFaceConfig struct {
 
 // Limits of a model's files, in bytes, and of the windows of tokens into which a text is split for the model.
 const (
-	maxModelFileBytes     = 1 << 30
-	maxModelJSONFileBytes = 32 << 20
-	maxWindowTokens       = 512 // tokens per window
-	minWindowTokens       = 16
-	maxWindows            = 32      // per text
-	maxTokensPerText      = 4 << 10 // maximum for all windows of a text together; the time for a window grows faster than its length
+	maxModelFileBytes      = 1 << 30
+	maxModelJSONFileBytes  = 32 << 20
+	maxWindowTokens        = 512 // tokens per window
+	minWindowTokens        = 16
+	maxTokenWindowsPerText = 32      // per text
+	maxTokensPerText       = 4 << 10 // maximum for all windows of a text together; the time for a window grows faster than its length
 )
 
 // graphFileCandidates are the paths at which exports store the graph.
@@ -76,10 +76,10 @@ type Model struct {
 	ScoresOnlyOneTextPerProcess bool   // the process scores only one text: load faster, score slower; set before the first call
 
 	files               fs.FS
-	isPublishedByShield bool                     // shield's own model, whose tokenizer shield implements itself
-	packedParts         packedModelPartsProvider // preprocessed parts of shield's own model; nil: all files are parsed
-	graphFile           string                   // name of the file with the graph; "" if the model is preprocessed
-	maliciousLabelIndex int                      // index of the label for malicious text in the model's output
+	isPublishedByShield bool                    // shield's own model, whose tokenizer shield implements itself
+	preprocessedFolder  preprocessedModelFolder // preprocessed parts of shield's own model; nil: all files are parsed
+	graphFile           string                  // name of the file with the graph; "" if the model is preprocessed
+	maliciousLabelIndex int                     // index of the label for malicious text in the model's output
 	labelCount          int
 	windowTokenCount    int // tokens of a window, including special tokens
 	vocabSize           int
@@ -116,9 +116,9 @@ func OpenModel(files fs.FS, digest string, onnxRuntimePath func() (string, error
 		return nil, err
 	}
 	if m.isPublishedByShield {
-		m.packedParts, _ = files.(packedModelPartsProvider)
+		m.preprocessedFolder, _ = files.(preprocessedModelFolder)
 	}
-	if m.packedParts == nil {
+	if m.preprocessedFolder == nil {
 		if err := m.findGraph(); err != nil {
 			return nil, err
 		}
@@ -155,8 +155,8 @@ func (m *Model) readCard() error {
 	if err := json.Unmarshal(data, &m.Card, json.RejectUnknownMembers(true)); err != nil {
 		return fmt.Errorf("model: shield.json is invalid: %w; install the model again with 'shield model pull --force'", err)
 	}
-	limits := slices.AppendSeq([]float64{m.Card.BlockThreshold}, maps.Values(m.Card.SafeThresholdByDoubtDangerName))
-	for cause := range m.Card.SafeThresholdByDoubtDangerName {
+	limits := slices.AppendSeq([]float64{m.Card.BlockThreshold}, maps.Values(m.Card.SafeThresholdByDoubtCause))
+	for cause := range m.Card.SafeThresholdByDoubtCause {
 		if !analysis.CanModelAllowDanger(cause) {
 			return fmt.Errorf("model: shield.json: \"doubts\" has the key %.40q, but no model can allow this effect; remove the key", cause)
 		}
@@ -273,26 +273,26 @@ func (m *Model) loadTokenizerAndGraph() (*loadedModel, error) {
 	return &l, nil
 }
 
-// packedModelPartsProvider is implemented by a model folder that contains its large parts in preprocessed
+// preprocessedModelFolder is implemented by a model folder that contains its large parts in preprocessed
 // form: the tokenizer, the graph, and the weights of the linear model.
-type packedModelPartsProvider interface {
-	PackedTokenizer() string
+type preprocessedModelFolder interface {
+	PackedTokenizerData() string
 	PackedGraph() ([]byte, error)
-	NGramWeightTable() string
+	NGramWeightTableData() string
 }
 
-// A graphFormat is the format of a stored graph.
-type graphFormat uint8
+// A modelGraphFormat is the format of a stored graph.
+type modelGraphFormat uint8
 
 const (
-	exportedGraph  graphFormat = iota // ONNX, as it was exported
-	optimizedGraph                    // ONNX, already optimised; optimising again would take as long as loading
-	ortFormatGraph                    // optimised, in ONNX Runtime's own format
+	modelGraphFormatONNX          modelGraphFormat = iota // ONNX, as it was exported
+	modelGraphFormatOptimizedONNX                         // ONNX, already optimised; optimising again would take as long as loading
+	modelGraphFormatORT                                   // optimised, in ONNX Runtime's own format
 )
 
 func (m *Model) openTokenizerWithoutVocabCheck() (*tokenizer.Tokenizer, error) {
-	if m.packedParts != nil {
-		return tokenizer.OpenPacked(m.packedParts.PackedTokenizer())
+	if m.preprocessedFolder != nil {
+		return tokenizer.OpenPacked(m.preprocessedFolder.PackedTokenizerData())
 	}
 	data, err := readFile(m.files, "tokenizer.json", maxModelJSONFileBytes)
 	if err != nil {
@@ -325,12 +325,12 @@ func (m *Model) readGraph() (modelGraphRunner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.packedParts != nil {
-		data, err := m.packedParts.PackedGraph()
+	if m.preprocessedFolder != nil {
+		data, err := m.preprocessedFolder.PackedGraph()
 		if err != nil {
 			return nil, fmt.Errorf("model: %w", err)
 		}
-		return newSession(path, data, &shieldModelGraph, ortFormatGraph, m.ScoresOnlyOneTextPerProcess)
+		return newSession(path, data, &shieldModelGraph, modelGraphFormatORT, m.ScoresOnlyOneTextPerProcess)
 	}
 	data, err := readFile(m.files, m.graphFile, maxModelFileBytes)
 	if err != nil {
@@ -340,9 +340,9 @@ func (m *Model) readGraph() (modelGraphRunner, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := exportedGraph
+	f := modelGraphFormatONNX
 	if m.Card.IsGraphOptimized {
-		f = optimizedGraph
+		f = modelGraphFormatOptimizedONNX
 	}
 	return newSession(path, data, g, f, m.ScoresOnlyOneTextPerProcess)
 }
@@ -431,7 +431,9 @@ func (m *Model) splitWindows(ids []int64, overhead int) (windows [][]int64, cove
 }
 
 // maxWindowCount returns the maximum number of windows that are read of one text.
-func (m *Model) maxWindowCount() int { return min(maxWindows, maxTokensPerText/m.windowTokenCount) }
+func (m *Model) maxWindowCount() int {
+	return min(maxTokenWindowsPerText, maxTokensPerText/m.windowTokenCount)
+}
 
 // scoreForProbability returns the more probable label for the probability of an injection.
 func (m *Model) scoreForProbability(injectionProbability float64) InjectionScore {

@@ -66,10 +66,10 @@ var goMemoryPinnedForONNXRuntime struct {
 	runtime.Pinner
 }
 
-// newSession loads a graph. graphData in the format ortFormatGraph must stay unchanged as long as the
+// newSession loads a graph. graphData in the format modelGraphFormatORT must stay unchanged as long as the
 // process lives: ONNX Runtime uses it in place. runsOnce is true for a process that runs the graph
 // once.
-func newSession(libraryPath string, graphData []byte, g *onnxGraph, f graphFormat, runsOnce bool) (modelGraphRunner, error) {
+func newSession(libraryPath string, graphData []byte, g *onnxGraph, f modelGraphFormat, runsOnce bool) (modelGraphRunner, error) {
 	inputs, err := g.inputsSupportedByShield()
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func newSession(libraryPath string, graphData []byte, g *onnxGraph, f graphForma
 	}
 	defer opts.Destroy()
 	level := ort.GraphOptimizationLevel(ort.GraphOptimizationLevelEnableExtended)
-	if f != exportedGraph {
+	if f != modelGraphFormatONNX {
 		level = ort.GraphOptimizationLevelDisableAll
 	}
 	if err := errors.Join(opts.SetIntraOpNumThreads(1), opts.SetInterOpNumThreads(1), opts.SetGraphOptimizationLevel(level),
@@ -92,7 +92,7 @@ func newSession(libraryPath string, graphData []byte, g *onnxGraph, f graphForma
 	}
 	// https://github.com/microsoft/onnxruntime/blob/v1.24.1/include/onnxruntime/core/session/onnxruntime_session_options_config_keys.h
 	var entries []string
-	if f == ortFormatGraph {
+	if f == modelGraphFormatORT {
 		goMemoryPinnedForONNXRuntime.Lock()
 		goMemoryPinnedForONNXRuntime.Pin(unsafe.SliceData(graphData))
 		goMemoryPinnedForONNXRuntime.Unlock()

@@ -5,7 +5,7 @@ package classify
 // IsONNXRuntimeSupported reports whether this build can load ONNX Runtime at all.
 const IsONNXRuntimeSupported = false
 
-func newSession(string, []byte, *onnxGraph, graphFormat, bool) (modelGraphRunner, error) {
+func newSession(string, []byte, *onnxGraph, modelGraphFormat, bool) (modelGraphRunner, error) {
 	return nil, ErrNoRuntime
 }
 

@@ -19,11 +19,11 @@ func TestExpressionReads(t *testing.T) {
 	const mostOfAll, mostOfOne = 30_000, 5_000 // bytes
 	eng := newEngine(ruleTable[:], exampleHome, []string{exampleWorkspaceRoot})
 	reads := map[string]int{}
-	s := newRunBuffers(eng)
+	s := newRuleMatchBuffers(eng)
 	for _, c := range sampleCases(t) {
 		texts := c.TextVariants()
 		for i := range eng.rules {
-			texts = append(texts, c.FieldTextVariants(eng.rules[i].fields...)...)
+			texts = append(texts, c.FieldTextVariants(eng.rules[i].payloadFields...)...)
 		}
 		seen := map[analysis.PayloadTextVariant]bool{}
 		for _, v := range texts {
@@ -35,7 +35,7 @@ func TestExpressionReads(t *testing.T) {
 			prefilter.ScanForLiterals(eng.textLiterals, v.Text, s.foundTextLiterals)
 			for id := range eng.patterns {
 				p := &eng.patterns[id]
-				if s.foundTextLiterals[id/64]&(1<<(id%64)) != 0 && s.containsAllRequiredLiterals(p) && eng.rules[p.rule].appliesToTextVariant(c, v) {
+				if s.foundTextLiterals[id/64]&(1<<(id%64)) != 0 && s.containsAllRequiredLiterals(p) && eng.rules[p.ruleIndex].appliesToTextVariant(c, v) {
 					_, read := p.re.get(prefilter.NewRegexpFinder).Match(v.Text)
 					reads[p.re.expr] += read
 				}

@@ -15,14 +15,14 @@ import (
 
 //go:generate go run ./gen
 
-// An Outcome is the decision of a matching rule.
-type Outcome string
+// A RuleOutcome is the decision of a matching rule.
+type RuleOutcome string
 
 // The outcomes.
 const (
-	Block       Outcome = "block"        // no legitimate use
-	Escalate    Outcome = "escalate"     // a higher tier has to consider the context
-	AlwaysBlock Outcome = "always_block" // like Block, also with heuristics switched off
+	Block       RuleOutcome = "block"        // no legitimate use
+	Escalate    RuleOutcome = "escalate"     // a higher tier has to consider the context
+	AlwaysBlock RuleOutcome = "always_block" // like Block, also with heuristics switched off
 )
 
 // A Severity says how likely it is that a match is really an attack of the rule's class. It does
@@ -54,31 +54,31 @@ func (s Severity) RuleMatchConfidence() float64 {
 // A Rule is one heuristic: a class of attack, how to recognise an action of the class, and examples. Rules
 // are data, see rules/README.md.
 type Rule struct {
-	ID                  string   `json:"id"`
-	Name                string   `json:"name"`
-	FormerNames         []string `json:"former_names,omitempty"` // names of earlier versions, still accepted
-	Category            string   `json:"category"`
-	Severity            Severity `json:"severity"`
-	Outcome             Outcome  `json:"outcome"`
-	Platform            string   `json:"platform"` // any, unix, macos, windows; information only: every rule runs everywhere
-	Description         string   `json:"description"`
-	Advice              string   `json:"advice,omitempty"` // an acceptable alternative; "" if there is none
-	MatchingExamples    []string `json:"match"`            // actions that the rule matches: commands, or actions in JSON
-	NonMatchingExamples []string `json:"pass"`             // similar actions that the rule does not match
+	ID                  string      `json:"id"`
+	Name                string      `json:"name"`
+	FormerNames         []string    `json:"former_names,omitempty"` // names of earlier versions, still accepted
+	Category            string      `json:"category"`
+	Severity            Severity    `json:"severity"`
+	Outcome             RuleOutcome `json:"outcome"`
+	Platform            string      `json:"platform"` // any, unix, macos, windows; information only: every rule runs everywhere
+	Description         string      `json:"description"`
+	Advice              string      `json:"advice,omitempty"` // an acceptable alternative; "" if there is none
+	MatchingExamples    []string    `json:"match"`            // actions that the rule matches: commands, or actions in JSON
+	NonMatchingExamples []string    `json:"pass"`             // similar actions that the rule does not match
 
-	types         []string              // action types; empty: all
-	fields        []string              // fields that patterns read; empty: command, path, source, destination, url and pattern
-	textViewNames []string              // names of the text views that patterns read; empty: all views
-	needs         patternMatchCondition // how a command's text must be used for a pattern match to count
-	patterns      []pattern
-	except        pattern // patterns skip a text that except matches
-	clauses       []clause
-	requires      []clause // if not empty, at least one must hold for an effect of the case
-	unless        []clause // none may hold for an effect of the case
+	actionTypes             []string              // action types; empty: all
+	payloadFields           []string              // payloadFields that patterns read; empty: command, path, source, destination, url and pattern
+	textTransformationNames []string              // names of the text views that patterns read; empty: all views
+	matchCondition          patternMatchCondition // how a command's text must be used for a pattern match to count
+	patterns                []pattern
+	except                  pattern // patterns skip a text that except matches
+	clauses                 []ruleClause
+	requires                []ruleClause // if not empty, at least one must hold for an effect of the case
+	unless                  []ruleClause // none may hold for an effect of the case
 }
 
 // A pattern is a regular expression with the literals that [prefilter.RequiredLiterals],
-// [prefilter.SecondaryRequiredLiteralSets] and [prefilter.NeedsOf] found in it.
+// [prefilter.AdditionalRequiredLiteralSets] and [prefilter.NeedsOf] found in it.
 type pattern struct {
 	expr                    string
 	lits                    []string   // every match contains one of them
@@ -86,8 +86,8 @@ type pattern struct {
 	requiredByteSet         string     // every match contains all of these bytes
 }
 
-// A clause holds for an effect that meets all of its conditions.
-type clause struct {
+// A ruleClause holds for an effect that meets all of its conditions.
+type ruleClause struct {
 	kinds              []effect.Kind // the effect has one of these kinds; empty: execute
 	programs           []string      // the effect has one of these programs; names in lower case
 	classes            []effect.ProgramClass
@@ -163,9 +163,9 @@ func (eng *ruleEngine) runExample(shell analysis.ShellCommandAnalyzer, ruleIndex
 		out.Err = err
 		return out
 	}
-	s := newRunBuffers(eng)
-	eng.run(s, c, scopeAllRules)
-	out.RuleMatched = slices.ContainsFunc(s.hits, func(h ruleHit) bool { return h.rule == ruleIndex })
+	s := newRuleMatchBuffers(eng)
+	eng.run(s, c, ruleScopeAll)
+	out.RuleMatched = slices.ContainsFunc(s.hits, func(h ruleHit) bool { return h.ruleIndex == ruleIndex })
 	return out
 }
 

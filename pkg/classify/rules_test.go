@@ -19,7 +19,7 @@ func TestSpecifiedRules(t *testing.T) {
 	want := []struct {
 		id, name string
 		severity Severity // "" where the specification names none
-		outcome  Outcome
+		outcome  RuleOutcome
 	}{
 		{"PI-001", "ignore_instructions", Critical, Block},
 		{"PI-002", "system_message_spoof", Critical, Block},
@@ -81,7 +81,7 @@ func TestTables(t *testing.T) {
 		for _, p := range r.patterns {
 			check(r.ID, p)
 		}
-		for _, list := range [][]clause{r.clauses, r.requires, r.unless} {
+		for _, list := range [][]ruleClause{r.clauses, r.requires, r.unless} {
 			for _, c := range list {
 				check(r.ID, c.args)
 				check(r.ID, c.excludedArgs)

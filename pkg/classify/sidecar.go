@@ -45,9 +45,9 @@ type SidecarOptions struct {
 	TimeoutPerText time.Duration // per text, from connecting to the end of the answer; 0 means 5 s
 }
 
-// NewSidecar returns a client of the classifier at addr: an https URL, an http URL of this machine, or
+// NewSidecarClient returns a client of the classifier at addr: an https URL, an http URL of this machine, or
 // unix:/PATH for a socket that only its owner can open. It does not connect yet.
-func NewSidecar(addr string, opts SidecarOptions) (*SidecarClient, error) {
+func NewSidecarClient(addr string, opts SidecarOptions) (*SidecarClient, error) {
 	s := &SidecarClient{timeoutPerText: opts.TimeoutPerText}
 	if s.timeoutPerText <= 0 {
 		s.timeoutPerText = sidecarTimeout
@@ -102,7 +102,7 @@ func sidecarURL(addr string) (*url.URL, error) {
 		return nil, errors.New("the URL must not contain a user or password; remove it")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, errors.New("the URL must not contain a query or fragment; remove it")
-	case u.Scheme == "http" && !effect.Loopback(effect.CanonicalHost(u.Hostname())):
+	case u.Scheme == "http" && !effect.IsLoopbackHost(effect.CanonicalHost(u.Hostname())):
 		return nil, fmt.Errorf("http to %.80q is not encrypted, others could read actions and forge answers; use https", u.Hostname())
 	}
 	return u, nil

@@ -38,7 +38,7 @@ func sidecar(t *testing.T, h http.Handler, opts SidecarOptions) *SidecarClient {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	s, err := NewSidecar(srv.URL, opts)
+	s, err := NewSidecarClient(srv.URL, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestSidecarAsks(t *testing.T) {
 	})
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
-	s, err := NewSidecar(srv.URL+"/base/", SidecarOptions{})
+	s, err := NewSidecarClient(srv.URL+"/base/", SidecarOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestSidecarConnections(t *testing.T) {
 	}
 	srv.Start()
 	t.Cleanup(srv.Close)
-	s, err := NewSidecar(srv.URL, SidecarOptions{})
+	s, err := NewSidecarClient(srv.URL, SidecarOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +297,7 @@ func TestSidecarAddresses(t *testing.T) {
 		"https://classifier.example", "https://classifier.example:8443/v1", "http://127.0.0.1:8000", "http://[::1]:8000/", "http://127.9.9.9",
 		"http://localhost:1", "http://LOCALHOST.:1", "http://model.localhost", "unix:/run/user/1/c.sock", "unix:///run/c.sock", "/run/c.sock",
 	} {
-		if _, err := NewSidecar(addr, SidecarOptions{}); err != nil {
+		if _, err := NewSidecarClient(addr, SidecarOptions{}); err != nil {
 			t.Errorf("%q: %v", addr, err)
 		}
 	}
@@ -307,7 +307,7 @@ func TestSidecarAddresses(t *testing.T) {
 		"https://user:hunter2@classifier.example", "https://classifier.example/?key=hunter2", "https://classifier.example/#hunter2", "https://hunter2 x/",
 		"unix:", "unix:c.sock", "unix://host/c.sock", "unix:@c", "unix:/a\x00b", "//host/share", "file:///etc/passwd", "\x00",
 	} {
-		if _, err := NewSidecar(addr, SidecarOptions{}); err == nil {
+		if _, err := NewSidecarClient(addr, SidecarOptions{}); err == nil {
 			t.Errorf("%q: accepted", addr)
 		} else if strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: the message shows a secret: %v", addr, err)
@@ -359,7 +359,7 @@ func FuzzSidecarAnswer(f *testing.F) {
 func BenchmarkSidecar(b *testing.B) {
 	srv := httptest.NewServer(healthy(says(`{"label":"SAFE","confidence":1}`)))
 	b.Cleanup(srv.Close)
-	s, err := NewSidecar(srv.URL, SidecarOptions{})
+	s, err := NewSidecarClient(srv.URL, SidecarOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

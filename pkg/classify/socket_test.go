@@ -41,7 +41,7 @@ func TestSidecarSocket(t *testing.T) {
 	t.Parallel()
 	path := socketServer(t, healthy(says(`{"label":"INJECTION","confidence":0.9}`)))
 	for _, addr := range []string{path, "unix:" + path, "unix://" + path} {
-		s, err := NewSidecar(addr, SidecarOptions{})
+		s, err := NewSidecarClient(addr, SidecarOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestSidecarSocketOfOthers(t *testing.T) {
 			t.Parallel()
 			asked := false
 			addr := spoil(t, socketServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true })))
-			s, err := NewSidecar(addr, SidecarOptions{})
+			s, err := NewSidecarClient(addr, SidecarOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func chmod(t *testing.T, path string, mode os.FileMode, then string) string {
 func TestSidecarSocketIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	path := socketServer(t, healthy(says(`{"label":"SAFE","confidence":1}`)))
-	s, err := NewSidecar(path, SidecarOptions{})
+	s, err := NewSidecarClient(path, SidecarOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

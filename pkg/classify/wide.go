@@ -61,8 +61,8 @@ func (m *Model) readLinearWeights() ([]byte, error) {
 	if m.Card.LinearModel == nil {
 		return nil, nil
 	}
-	if m.packedParts != nil {
-		return unsafeBytesOfString(m.packedParts.NGramWeightTable()), nil
+	if m.preprocessedFolder != nil {
+		return unsafeBytesOfString(m.preprocessedFolder.NGramWeightTableData()), nil
 	}
 	data, err := readFile(m.files, m.graphFile, maxModelFileBytes)
 	if err != nil {

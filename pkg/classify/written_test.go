@@ -42,11 +42,11 @@ func TestWrittenByCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newRunBuffers(eng)
-		eng.run(s, c, scopeAllRules)
+		s := newRuleMatchBuffers(eng)
+		eng.run(s, c, ruleScopeAll)
 		met := false
 		for _, h := range s.hits {
-			met = met || eng.rules[h.rule].ID == "XP-110"
+			met = met || eng.rules[h.ruleIndex].ID == "XP-110"
 		}
 		if met != want {
 			t.Errorf("%s\nmeets XP-110: %t, want %t", command, met, want)

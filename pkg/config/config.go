@@ -44,7 +44,7 @@ type Settings struct {
 	ContainerEffectsTrustMode     string                 `yaml:"container" json:"container"` // auto or no: whether effects that stay inside a container count as ordinary
 	Undo                          Undo                   `yaml:"undo" json:"undo"`
 	MCP                           MCP                    `yaml:"mcp" json:"mcp"`
-	Serve                         Serve                  `yaml:"serve" json:"serve"`
+	Serve                         JudgingService         `yaml:"serve" json:"serve"`
 	Telemetry                     Telemetry              `yaml:"telemetry" json:"telemetry"`
 	CrossMachineStateStoreURL     string                 `yaml:"store" json:"store"`                             // URL of a Redis or Valkey server that machines share; "" keeps everything in the state folder
 	StoreEncryptionKeyFile        string                 `yaml:"store_key_file" json:"store_key_file"`           // file with the secret key, in hex, that all machines with the same store use
@@ -247,9 +247,9 @@ func (c *ServerContainment) String() string {
 	return string(b)
 }
 
-// Serve holds the settings of the service that judges actions of other machines. If Listen is "",
+// JudgingService holds the settings of the service that judges actions of other machines. If Listen is "",
 // the service accepts connections only on its Unix socket.
-type Serve struct {
+type JudgingService struct {
 	Listen     string `yaml:"listen" json:"listen"`           // HOST:PORT
 	TLSCert    string `yaml:"tls_cert" json:"tls_cert"`       // file of PEM certificates
 	TLSKey     string `yaml:"tls_key" json:"tls_key"`         // file with the private key, readable by its owner only

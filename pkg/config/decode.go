@@ -102,7 +102,7 @@ func (d *decoder) applySetting(name string, f yamlfile.Field, to reflect.Value) 
 		return
 	}
 	d.loaded.OriginBySetting[name] = d.settingOriginText
-	d.loaded.positionBySetting[name] = yamlfile.Error{FileKind: "configuration", FileName: d.file, Pos: yamlfile.PositionOf(f.Value)}
+	d.loaded.errorPositionBySetting[name] = yamlfile.Error{FileKind: "configuration", FileName: d.file, Pos: yamlfile.PositionOf(f.Value)}
 	d.loaded.resolvePaths(d.sources, name, filepath.Dir(d.file), d.errs)
 }
 

@@ -56,7 +56,7 @@ func ApplyChangesToSettingsText(src Sources, file string, text []byte, changes .
 
 // decodeOverDefaults returns the settings of a text, applied to the defaults only.
 func decodeOverDefaults(src Sources, file string, text []byte) (*LoadedSettings, error) {
-	l := &LoadedSettings{Settings: Default(), OriginBySetting: map[string]string{}, positionBySetting: map[string]yamlfile.Error{}}
+	l := &LoadedSettings{Settings: Default(), OriginBySetting: map[string]string{}, errorPositionBySetting: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
 	top, err := yamlfile.Parse(text, "a configuration")
 	if err != nil {

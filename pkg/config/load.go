@@ -38,7 +38,7 @@ type LoadedSettings struct {
 	// ApprovalProgramWorkingDir is the folder of the file that names the approval program; the program runs there.
 	ApprovalProgramWorkingDir string
 
-	positionBySetting map[string]yamlfile.Error // position of each setting in its file
+	errorPositionBySetting map[string]yamlfile.Error // position of each setting in its file
 }
 
 // Load reads the settings. An error is of type [yamlfile.Errors]: all faults, each with its file and,
@@ -54,7 +54,7 @@ func Load(src Sources) (*LoadedSettings, error) {
 // LoadDespiteErrors is [Load] for a report: beside the error it returns the settings with defaults for invalid
 // ones. They must not be used for judging.
 func LoadDespiteErrors(src Sources) (*LoadedSettings, error) {
-	l := &LoadedSettings{Settings: Default(), OriginBySetting: map[string]string{}, positionBySetting: map[string]yamlfile.Error{}}
+	l := &LoadedSettings{Settings: Default(), OriginBySetting: map[string]string{}, errorPositionBySetting: map[string]yamlfile.Error{}}
 	var errs yamlfile.Errors
 	locked := l.applyFileReturningLockedSection(&src, src.SystemSettingsPath, true, &errs)
 	if src.UserSettingsPathOverride != "" {
@@ -68,7 +68,7 @@ func LoadDespiteErrors(src Sources) (*LoadedSettings, error) {
 				l.resetPolicyBundleSettings()
 			}
 			l.OriginBySetting[name] = "command line"
-			l.positionBySetting[name] = yamlfile.Error{FileName: "command line"}
+			l.errorPositionBySetting[name] = yamlfile.Error{FileName: "command line"}
 			l.resolvePaths(&src, name, src.CommandLinePathsBaseDir, &errs)
 		}
 	}
@@ -85,13 +85,13 @@ func (l *LoadedSettings) resetPolicyBundleSettings() {
 	for _, name := range []string{"policy.bundle", "policy.keys", "policy.grace"} {
 		restoreDefault(&l.Settings, name)
 		delete(l.OriginBySetting, name)
-		delete(l.positionBySetting, name)
+		delete(l.errorPositionBySetting, name)
 	}
 }
 
 // SettingSourceFileAndLine returns where a setting was set, as "FILE:LINE" or "command line"; "" for a default.
 func (l *LoadedSettings) SettingSourceFileAndLine(setting string) string {
-	at := l.positionBySetting[setting]
+	at := l.errorPositionBySetting[setting]
 	if at.Line == 0 {
 		return at.FileName
 	}
@@ -101,14 +101,14 @@ func (l *LoadedSettings) SettingSourceFileAndLine(setting string) string {
 // resetInvalid records the invalid settings as errors, and resets them to their defaults.
 func (l *LoadedSettings) resetInvalid(faults []settingFault, errs *yamlfile.Errors) {
 	for _, f := range faults {
-		e := l.positionBySetting[f.setting]
+		e := l.errorPositionBySetting[f.setting]
 		e.Msg = f.setting + ": " + f.msg
 		errs.Add(&e)
 	}
 	for _, f := range faults {
 		restoreDefault(&l.Settings, f.setting)
 		delete(l.OriginBySetting, f.setting)
-		delete(l.positionBySetting, f.setting)
+		delete(l.errorPositionBySetting, f.setting)
 	}
 }
 

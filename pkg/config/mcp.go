@@ -29,15 +29,15 @@ func decodeServer(n ast.Node) (s MCPServer, err error) {
 		case "token_file":
 			s.TokenFile, err = decodeText(f.Value)
 		case "contain":
-			s.Contain, err = decodeContain(f.Value)
+			s.Contain, err = decodeServerContainment(f.Value)
 		}
 		return err
 	})
 	return s, err
 }
 
-// decodeContain decodes what a contained server can reach.
-func decodeContain(n ast.Node) (*ServerContainment, error) {
+// decodeServerContainment decodes what a contained server can reach.
+func decodeServerContainment(n ast.Node) (*ServerContainment, error) {
 	c := new(ServerContainment)
 	return c, yamlfile.VisitMappingFields(n, []string{"read", "write", "network", "require"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {

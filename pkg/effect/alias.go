@@ -2,9 +2,9 @@ package effect
 
 import "strings"
 
-// resolveProcDevAndMacOSAliases replaces the last segments of the walked path by the file's usual name, if the file
+// resolvePathAliases replaces the last segments of the walked path by the file's usual name, if the file
 // has several names: in /proc, as a file descriptor in /dev, or on a macOS volume.
-func (w *pathWalk) resolveProcDevAndMacOSAliases() {
+func (w *pathWalk) resolvePathAliases() {
 	n := len(w.segs)
 	if w.root != "/" || n == 0 {
 		return

@@ -33,22 +33,22 @@ const (
 
 // The variants of a kind that rules distinguish.
 const (
-	CauseCommandHistoryTampering         EffectCause = "history"   // Destroy: the command history is changed or stopped
-	CauseEndlessRecursion                EffectCause = "recursion" // StopProcess: endless recursion, as in a fork bomb
-	CauseScriptScanningDisabled          EffectCause = "scanning"  // ChangeSystem: script scanning (AMSI) is turned off
-	CauseKnownInstaller                  EffectCause = "installer" // RunDownload: all code that runs is from installers of known tools, over https
-	CauseFileReadWithoutPrintingContents EffectCause = "unshown"   // ReadFile: a program loads the settings or key in the file, but their values are not printed
-	CauseProcessSelectedByName           EffectCause = "named"     // StopProcess: processes by name or port, whoever started them
-	CauseRunsOutsideHostSandbox          EffectCause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
-	CauseSecretReadEarlierInSession      EffectCause = "value"     // SendSecret: a value that the session has read
-	CausePackageInstall                  EffectCause = "packages"  // ChangeSystem: packages are installed by name from the configured sources
-	CauseInContainer                     EffectCause = "contained" // a program, or a change of files or the system, whose changes vanish with the container
-	CauseWrittenCodeRunsLater            EffectCause = "later"     // RunCode, Destroy: the effect happens later, when code that the action writes is run
+	CauseCommandHistoryTampering    EffectCause = "history"   // Destroy: the command history is changed or stopped
+	CauseEndlessRecursion           EffectCause = "recursion" // StopProcess: endless recursion, as in a fork bomb
+	CauseScriptScanningDisabled     EffectCause = "scanning"  // ChangeSystem: script scanning (AMSI) is turned off
+	CauseKnownInstaller             EffectCause = "installer" // RunDownload: all code that runs is from installers of known tools, over https
+	CauseUnprintedFileRead          EffectCause = "unshown"   // ReadFile: a program loads the settings or key in the file, but their values are not printed
+	CauseProcessSelectedByName      EffectCause = "named"     // StopProcess: processes by name or port, whoever started them
+	CauseRunsOutsideHostSandbox     EffectCause = "unboxed"   // ChangePrivilege: the command runs outside the sandbox of the agent's host
+	CauseSecretReadEarlierInSession EffectCause = "value"     // SendSecret: a value that the session has read
+	CausePackageInstall             EffectCause = "packages"  // ChangeSystem: packages are installed by name from the configured sources
+	CauseInContainer                EffectCause = "contained" // a program, or a change of files or the system, whose changes vanish with the container
+	CauseWrittenCodeRunsLater       EffectCause = "later"     // RunCode, Destroy: the effect happens later, when code that the action writes is run
 )
 
 var causes = [...]EffectCause{
 	CauseVariableNotSetByCommand, CauseCodeIsVariableValue, CauseCommandOutput, CauseStandardInput, CauseFileContents, CauseDownload, CauseOtherUnresolvedCommandText, CauseShellDialectDifference, CauseUnreadScript, CauseMissingScript,
-	CauseUnanalysedCode, CauseFileLoadedViaVariable, CauseUnparseableText, CauseAnalysisLimitExceeded, CauseUnknownTool, CauseUnknownReadOnlyTool, CauseUnknownPackage, CauseUnparsedWord, CauseInvalidActionField, CauseUnreadArchive, CauseAnalysisFailure, CauseCommandHistoryTampering, CauseEndlessRecursion, CauseScriptScanningDisabled, CauseSecretReadEarlierInSession, CauseWrittenCodeRunsLater, CauseFileReadWithoutPrintingContents, CauseProcessSelectedByName, CauseRunsOutsideHostSandbox, CauseKnownInstaller, CausePackageInstall, CauseInContainer,
+	CauseUnanalysedCode, CauseFileLoadedViaVariable, CauseUnparseableText, CauseAnalysisLimitExceeded, CauseUnknownTool, CauseUnknownReadOnlyTool, CauseUnknownPackage, CauseUnparsedWord, CauseInvalidActionField, CauseUnreadArchive, CauseAnalysisFailure, CauseCommandHistoryTampering, CauseEndlessRecursion, CauseScriptScanningDisabled, CauseSecretReadEarlierInSession, CauseWrittenCodeRunsLater, CauseUnprintedFileRead, CauseProcessSelectedByName, CauseRunsOutsideHostSandbox, CauseKnownInstaller, CausePackageInstall, CauseInContainer,
 }
 
 // Causes returns all words that a rule may use as a cause, see [Effect.CauseOrFirstHarm].

@@ -43,7 +43,7 @@ func Kinds() []Kind { return kinds[:] }
 var kinds = [...]Kind{
 	ReadFile, WriteFile, DeleteFile, DeleteDirectory, MoveFile, ListDirectory, CreateDirectory, ChangePermissions, Execute,
 	HTTPRequest, Connect, Listen, SendMessage, Persist, ChangePrivilege, ChangeSystem, ChangeRemoteSystem, StopProcess, ReadSecret,
-	ReadClipboard, DestroyData, RunDownload, RunDecodedText, RunSiblingCommandOutput, SendSecret, SendData, RunCode, RemoteShell, TamperWithShield, UnknownEffect,
+	ReadClipboard, DestroyData, RunDownload, RunDecodedText, RunCommandOutput, SendSecret, SendData, RunCode, RemoteShell, TamperWithShield, UnknownEffect,
 }
 
 // A Certainty says whether an effect certainly happens.
@@ -111,7 +111,7 @@ type Effect struct {
 	Span                      CommandTextSpan `json:"from"`
 
 	// Losses and FolderLosingFiles say which files to back up before a program deletes or overwrites them.
-	Losses            FileLossSet `json:"-"` // how an Execute effect loses files; for other kinds only LosesNothing and LosesFilesAtUnknownTime
+	Losses            FileLossSet `json:"-"` // how an Execute effect loses files; for other kinds only FileLossNone and FileLossAtUnknownTime
 	FolderLosingFiles string      `json:"-"` // canonical folder in which the program loses files as Losses says; "" if unknown
 }
 
@@ -126,13 +126,13 @@ type FileLossSet uint8
 
 // The ways to lose files.
 const (
-	LosesModifiedTrackedFiles  FileLossSet = 1 << iota // tracked files of the repository that differ from its index
-	LosesModifiedFilesItWrites                         // like LosesModifiedTrackedFiles, but only the files that the program writes
-	LosesUntracked                                     // files of the repository that git does not track
-	LosesRefs                                          // branches, tags and stashes
-	LosesDatabase                                      // content of the databases that the program writes
-	LosesNothing                                       // nothing is lost: the text is appended, or the content stays
-	LosesFilesAtUnknownTime                            // this effect and later ones happen at an unknown time: in the background, in a loop, or after a delay
+	FileLossModifiedTracked     FileLossSet = 1 << iota // tracked files of the repository that differ from its index
+	FileLossModifiedOverwritten                         // like FileLossModifiedTracked, but only the files that the program writes
+	FileLossUntracked                                   // files of the repository that git does not track
+	FileLossGitRefs                                     // branches, tags and stashes
+	FileLossDatabaseContent                             // content of the databases that the program writes
+	FileLossNone                                        // nothing is lost: the text is appended, or the content stays
+	FileLossAtUnknownTime                               // this effect and later ones happen at an unknown time: in the background, in a loop, or after a delay
 )
 
 // A CommandAnalysis is the analysis of a command line.

@@ -20,18 +20,18 @@ import (
 type Globs struct {
 	expandedGlobs                           []expandedGlob
 	compiled                                []atomic.Pointer[globRule] // rule of each expanded glob, compiled on first use: most processes compare few paths
-	anchorFolders                           [][]pathOrPatternSegment   // folders in which globs begin, such as the folder of a variable; index 0 is for globs without such a folder
+	startFolders                            [][]pathOrPatternSegment   // folders in which globs begin, such as the folder of a variable; index 0 is for globs without such a folder
 	absoluteRules, homeRules, anywhereRules ruleIndex
-	possibleHomes                           [][]pathOrPatternSegment // possible home folders
-	certainHomes                            [][]pathOrPatternSegment // home folders that are certain
+	possibleHomeFolders                     [][]pathOrPatternSegment // possible home folders
+	knownHomeFolders                        [][]pathOrPatternSegment // home folders that are certain
 }
 
 // An expandedGlob is one valid glob after its braces and variables are expanded.
 type expandedGlob struct {
-	restBelowAnchor       string // the glob after its beginning: "/", "~/", "**/", or the folder in Globs.anchorFolders
+	restAfterStart        string // the glob after its beginning: "/", "~/", "**/", or the folder in Globs.startFolders
 	firstLiteralSegment   string // first segment, case folded, if it is literal
 	globIndex             int32  // index of the original glob in the list given to [NewGlobs]
-	anchorIndex           int32  // index in Globs.anchorFolders
+	startFolderIndex      int32  // index in Globs.startFolders
 	nextWithSameHash      int32  // next expanded glob whose first segment has the same hash; -1 ends the list
 	startKind             globStartKind
 	isFirstSegmentLiteral bool // the first segment is literal
@@ -49,15 +49,15 @@ const (
 
 // A globRule is a compiled [expandedGlob].
 type globRule struct {
-	globIndex                        int                    // index of the glob it came from
-	foldedSegments                   []pathOrPatternSegment // case folded; without the home folder or a leading "**"
-	exactSegments                    []pathOrPatternSegment // like foldedSegments, but with the original case
-	doubleStarBits                   uint64                 // bit set of segments that are "**"
-	startStateBitIfLeadingDoubleStar uint64                 // 1, the bit of state 0, if the glob starts with "**" and so can begin at every segment; else 0
-	literalTextSegmentBits           uint64                 // bit set of the segments that are evidence for a match, see [globRule.markLiteralTextSegments]
-	isAnyDepthWithoutLiteralText     bool                   // no segment has literal text that a path must contain, and the glob matches at any depth
-	matchesAnyDepth                  bool                   // matches at any depth below the start
-	isSingleSegment                  bool                   // a single segment, which matches the last name of a path
+	globIndex                    int                    // index of the glob it came from
+	foldedSegments               []pathOrPatternSegment // case folded; without the home folder or a leading "**"
+	exactSegments                []pathOrPatternSegment // like foldedSegments, but with the original case
+	doubleStarBits               uint64                 // bit set of segments that are "**"
+	leadingDoubleStarStartBit    uint64                 // 1, the bit of state 0, if the glob starts with "**" and so can begin at every segment; else 0
+	literalTextSegmentBits       uint64                 // bit set of the segments that are evidence for a match, see [globRule.markLiteralTextSegments]
+	isAnyDepthWithoutLiteralText bool                   // no segment has literal text that a path must contain, and the glob matches at any depth
+	matchesAnyDepth              bool                   // matches at any depth below the start
+	isSingleSegment              bool                   // a single segment, which matches the last name of a path
 }
 
 // A ruleIndex finds expanded globs by the text of their first segment.
@@ -83,8 +83,8 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 			n += strings.Count(glob, ",")
 		}
 	}
-	b := globBuilder{foldersByGlobVariable: vars, globs: &Globs{expandedGlobs: make([]expandedGlob, 0, n), anchorFolders: make([][]pathOrPatternSegment, 1, 16)}}
-	b.globs.possibleHomes, b.globs.certainHomes = homeFolders(vars["HOME"])
+	b := globBuilder{foldersByGlobVariable: vars, globs: &Globs{expandedGlobs: make([]expandedGlob, 0, n), startFolders: make([][]pathOrPatternSegment, 1, 16)}}
+	b.globs.possibleHomeFolders, b.globs.knownHomeFolders = homeFolders(vars["HOME"])
 	for i, glob := range globs {
 		b.globIndex = int32(i)
 		if err := b.addBraceGlob(glob); err != nil {
@@ -97,11 +97,11 @@ func NewGlobs(globs []string, vars map[string][]string) (*Globs, error) {
 
 // A globBuilder adds globs to a set.
 type globBuilder struct {
-	globs                   *Globs
-	foldersByGlobVariable   map[string][]string
-	anchorFolderIndexByPath map[string]int32 // by canonical path of a folder that a variable in a glob stands for: its index in Globs.anchorFolders
-	globIndex               int32
-	expansionCount          int
+	globs                  *Globs
+	foldersByGlobVariable  map[string][]string
+	startFolderIndexByPath map[string]int32 // by canonical path of a folder that a variable in a glob stands for: its index in Globs.startFolders
+	globIndex              int32
+	expansionCount         int
 }
 
 // addBraceGlob expands the braces of a glob and adds the results.
@@ -192,50 +192,50 @@ func (b *globBuilder) addBraceFreeGlob(glob string) error {
 	case strings.IndexByte(glob, 0) >= 0:
 		return errors.New("it contains a NUL byte; remove it")
 	case head == "~" || head == "$HOME":
-		return b.addExpandedGlob(expandedGlob{startKind: globStartHome, restBelowAnchor: rest})
+		return b.addExpandedGlob(expandedGlob{startKind: globStartHome, restAfterStart: rest})
 	case head == "**":
-		return b.addExpandedGlob(expandedGlob{startKind: globStartAnywhere, restBelowAnchor: rest, matchesAnyDepth: true})
+		return b.addExpandedGlob(expandedGlob{startKind: globStartAnywhere, restAfterStart: rest, matchesAnyDepth: true})
 	case strings.HasPrefix(head, "$"):
 		folders, ok := b.foldersByGlobVariable[head[1:]]
 		if !ok {
 			return fmt.Errorf("unknown variable %s", head)
 		}
 		for _, folder := range folders {
-			if err := b.addExpandedGlob(expandedGlob{anchorIndex: b.folderAnchorIndex(folder), restBelowAnchor: rest, matchesAnyDepth: strings.HasPrefix(rest, "**/")}); err != nil {
+			if err := b.addExpandedGlob(expandedGlob{startFolderIndex: b.startFolderIndex(folder), restAfterStart: rest, matchesAnyDepth: strings.HasPrefix(rest, "**/")}); err != nil {
 				return err
 			}
 		}
 		return nil
 	case strings.HasPrefix(glob, "//"):
-		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]pathOrPatternSegment{{text: uncRoot}}), restBelowAnchor: strings.ToLower(glob[2:])})
+		return b.addExpandedGlob(expandedGlob{startFolderIndex: b.addStartFolderReturningIndex([]pathOrPatternSegment{{text: uncRoot}}), restAfterStart: strings.ToLower(glob[2:])})
 	case head == uncRoot:
-		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]pathOrPatternSegment{{text: uncRoot}}), restBelowAnchor: strings.ToLower(rest)})
+		return b.addExpandedGlob(expandedGlob{startFolderIndex: b.addStartFolderReturningIndex([]pathOrPatternSegment{{text: uncRoot}}), restAfterStart: strings.ToLower(rest)})
 	case head == "" && glob != "":
-		return b.addExpandedGlob(expandedGlob{restBelowAnchor: rest})
+		return b.addExpandedGlob(expandedGlob{restAfterStart: rest})
 	case isDrive(head):
-		return b.addExpandedGlob(expandedGlob{anchorIndex: b.addAnchorFolderReturningIndex([]pathOrPatternSegment{patternSegment(strings.ToLower(head))}), restBelowAnchor: strings.ToLower(rest)})
+		return b.addExpandedGlob(expandedGlob{startFolderIndex: b.addStartFolderReturningIndex([]pathOrPatternSegment{patternSegment(strings.ToLower(head))}), restAfterStart: strings.ToLower(rest)})
 	}
 	return errors.New(`it is relative; start it with "/", "~/", "**/", "$WORKSPACE/" or a drive`)
 }
 
-// folderAnchorIndex returns the index in Globs.anchorFolders of a folder that a variable in a glob stands for,
+// startFolderIndex returns the index in Globs.startFolders of a folder that a variable in a glob stands for,
 // and adds the folder if it is missing. path is canonical.
-func (b *globBuilder) folderAnchorIndex(path string) int32 {
-	id, ok := b.anchorFolderIndexByPath[path]
+func (b *globBuilder) startFolderIndex(path string) int32 {
+	id, ok := b.startFolderIndexByPath[path]
 	if !ok {
-		if id = b.addAnchorFolderReturningIndex(appendSegments(nil, path, false)); b.anchorFolderIndexByPath == nil {
-			b.anchorFolderIndexByPath = make(map[string]int32, 8)
+		if id = b.addStartFolderReturningIndex(appendSegments(nil, path, false)); b.startFolderIndexByPath == nil {
+			b.startFolderIndexByPath = make(map[string]int32, 8)
 		}
-		b.anchorFolderIndexByPath[path] = id
+		b.startFolderIndexByPath[path] = id
 	}
 	return id
 }
 
-// addAnchorFolderReturningIndex adds a folder in which globs begin to Globs.anchorFolders, and returns its index
+// addStartFolderReturningIndex adds a folder in which globs begin to Globs.startFolders, and returns its index
 // there.
-func (b *globBuilder) addAnchorFolderReturningIndex(segs []pathOrPatternSegment) int32 {
-	b.globs.anchorFolders = append(b.globs.anchorFolders, segs)
-	return int32(len(b.globs.anchorFolders) - 1)
+func (b *globBuilder) addStartFolderReturningIndex(segs []pathOrPatternSegment) int32 {
+	b.globs.startFolders = append(b.globs.startFolders, segs)
+	return int32(len(b.globs.startFolders) - 1)
 }
 
 // isDrive reports whether s is a drive such as "c:", or "?:" for any drive.
@@ -245,15 +245,15 @@ func isDrive(s string) bool {
 
 // addExpandedGlob checks an expanded glob and adds it to the set.
 func (b *globBuilder) addExpandedGlob(s expandedGlob) error {
-	anchor := b.globs.anchorFolders[s.anchorIndex]
-	if len(anchor)+strings.Count(s.restBelowAnchor, "/")+1 > maxGlobSegments {
+	anchor := b.globs.startFolders[s.startFolderIndex]
+	if len(anchor)+strings.Count(s.restAfterStart, "/")+1 > maxGlobSegments {
 		return fmt.Errorf("it is deeper than %d folders; shorten it", maxGlobSegments)
 	}
 	first, begun := pathOrPatternSegment{kind: wildcardSegment}, len(anchor) > 0
 	if begun {
 		first = anchor[0]
 	}
-	for rest := s.restBelowAnchor; rest != ""; {
+	for rest := s.restAfterStart; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
 		if err := validateGlobSegment(name); err != nil {
@@ -334,13 +334,13 @@ func (g *Globs) compiledRule(expandedGlobIndex int32) *globRule {
 
 // compile returns the compiled rule of an expanded glob.
 func (g *Globs) compile(s *expandedGlob) *globRule {
-	anchor := g.anchorFolders[s.anchorIndex]
+	anchor := g.startFolders[s.startFolderIndex]
 	r := &globRule{globIndex: int(s.globIndex), matchesAnyDepth: s.matchesAnyDepth}
 	if s.startKind == globStartAnywhere {
-		r.startStateBitIfLeadingDoubleStar = 1
+		r.leadingDoubleStarStartBit = 1
 	}
-	r.exactSegments = append(make([]pathOrPatternSegment, 0, len(anchor)+strings.Count(s.restBelowAnchor, "/")+1), anchor...)
-	for rest := s.restBelowAnchor; rest != ""; {
+	r.exactSegments = append(make([]pathOrPatternSegment, 0, len(anchor)+strings.Count(s.restAfterStart, "/")+1), anchor...)
+	for rest := s.restAfterStart; rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
 		seg := globSegment(name)
@@ -348,7 +348,7 @@ func (g *Globs) compile(s *expandedGlob) *globRule {
 		if seg.kind == doubleStar && (k == 0 && s.startKind == globStartAnywhere || k > 0 && r.exactSegments[k-1].kind == doubleStar) {
 			continue
 		}
-		seg.storeLiteralEndLengths()
+		seg.storeLiteralHeadTailLengths()
 		r.exactSegments = append(r.exactSegments, seg)
 	}
 	r.foldedSegments = r.exactSegments
@@ -361,7 +361,7 @@ func (g *Globs) compile(s *expandedGlob) *globRule {
 			r.foldedSegments = slices.Clone(r.exactSegments)
 		}
 		r.foldedSegments[i].text = folded
-		r.foldedSegments[i].storeLiteralEndLengths()
+		r.foldedSegments[i].storeLiteralHeadTailLengths()
 	}
 	r.markLiteralTextSegments(len(anchor))
 	return r
@@ -437,7 +437,7 @@ func (r *globRule) markLiteralTextSegments(anchorLen int) {
 		r.literalTextSegmentBits = any
 	}
 	r.isAnyDepthWithoutLiteralText = r.literalTextSegmentBits == 0 && (r.matchesAnyDepth || r.doubleStarBits != 0)
-	r.isSingleSegment = r.startStateBitIfLeadingDoubleStar != 0 && len(r.foldedSegments) == 1
+	r.isSingleSegment = r.leadingDoubleStarStartBit != 0 && len(r.foldedSegments) == 1
 }
 
 // usualHomes are the home folders on Linux, BSD, macOS and Windows, also as named by WSL, Cygwin

@@ -13,7 +13,7 @@ const (
 	LabelPersonalData           TaintLabel = "private"    // clipboard, screen, mail, messages
 	LabelFromNetwork            TaintLabel = "network"    // received from another machine
 	LabelDecoderOutput          TaintLabel = "decoded"    // written by a decoder
-	LabelSiblingCommandOutput   TaintLabel = "input"      // written by another part of the command
+	LabelCommandOutput          TaintLabel = "input"      // written by another part of the command
 	LabelUntrusted              TaintLabel = "untrusted"  // written by an untrusted person or page
 	LabelDatabaseRows           TaintLabel = "rows"       // from a database of this machine
 	LabelPublishableData        TaintLabel = "public"     // made to be published: build output and templates
@@ -21,7 +21,7 @@ const (
 
 // Labels returns all labels.
 func Labels() []TaintLabel {
-	return []TaintLabel{LabelFromCredentialLocation, LabelCredential, LabelPersonalData, LabelFromNetwork, LabelDecoderOutput, LabelSiblingCommandOutput, LabelUntrusted, LabelDatabaseRows, LabelPublishableData}
+	return []TaintLabel{LabelFromCredentialLocation, LabelCredential, LabelPersonalData, LabelFromNetwork, LabelDecoderOutput, LabelCommandOutput, LabelUntrusted, LabelDatabaseRows, LabelPublishableData}
 }
 
 // HasLabel reports whether an effect carries a label.

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// Loopback reports whether a canonical host, see [CanonicalHost], is certainly this machine: a
+// IsLoopbackHost reports whether a canonical host, see [CanonicalHost], is certainly this machine: a
 // loopback address, or a name that RFC 6761 reserves for it. Use it to allow actions only on this
 // machine.
-func Loopback(host string) bool {
+func IsLoopbackHost(host string) bool {
 	if addr := ParseAddr(host); addr.IsValid() {
 		return addr.IsLoopback()
 	}
@@ -22,7 +22,7 @@ func Loopback(host string) bool {
 // it for the unspecified address, and /etc/hosts gives it more names. Use it to refuse actions on
 // this machine.
 func MayBeThisMachine(canonicalHost string) bool {
-	return Loopback(canonicalHost) || ParseAddr(canonicalHost).IsUnspecified() || slices.Contains(loopbackNames[:], canonicalHost)
+	return IsLoopbackHost(canonicalHost) || ParseAddr(canonicalHost).IsUnspecified() || slices.Contains(loopbackNames[:], canonicalHost)
 }
 
 // loopbackNames are the names of the loopback addresses in /etc/hosts on Linux.

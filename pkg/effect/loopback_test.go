@@ -79,7 +79,7 @@ func TestLoopback(t *testing.T) {
 	t.Parallel()
 	for _, c := range loopbackTests {
 		host := CanonicalHost(c.raw)
-		if got := Loopback(host); got != c.sure {
+		if got := IsLoopbackHost(host); got != c.sure {
 			t.Errorf("Loopback(%q), of %q: %v", host, c.raw, got)
 		}
 		if got := MayBeThisMachine(host); got != c.may {

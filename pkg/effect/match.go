@@ -114,7 +114,7 @@ func (f *globMatcher) matchLiteralPath(path []pathOrPatternSegment) {
 	g := f.globs
 	f.tryIndexedRules(&g.absoluteRules, path)
 	entered := -1 // length of the last home folder that contained path, or -1; a home of equal length is the same folder
-	for _, home := range g.possibleHomes {
+	for _, home := range g.possibleHomeFolders {
 		if len(home) == entered || len(g.homeRules.allRules) == 0 {
 			continue
 		}
@@ -123,11 +123,11 @@ func (f *globMatcher) matchLiteralPath(path []pathOrPatternSegment) {
 			f.tryIndexedRules(&g.homeRules, rest)
 		}
 	}
-	f.tryAnywhereRules(path)
+	f.tryRulesAtEverySegment(path)
 }
 
-// tryAnywhereRules tries the rules that may match from any segment on.
-func (f *globMatcher) tryAnywhereRules(path []pathOrPatternSegment) {
+// tryRulesAtEverySegment tries the rules that may match from any segment on.
+func (f *globMatcher) tryRulesAtEverySegment(path []pathOrPatternSegment) {
 	float := &f.globs.anywhereRules
 	for i := range path {
 		if path[i].kind != literalSegment {
@@ -208,7 +208,7 @@ func (f *globMatcher) matchPattern(path []pathOrPatternSegment) {
 	run := slices.IndexFunc(path, func(s pathOrPatternSegment) bool { return s.kind == doubleStar })
 	if run != 0 {
 		f.tryIndexedRules(&g.absoluteRules, path)
-		for _, home := range g.possibleHomes {
+		for _, home := range g.possibleHomeFolders {
 			if rest, ok := f.cutFolder(home, path); ok {
 				f.tryIndexedRules(&g.homeRules, rest)
 			}
@@ -256,7 +256,7 @@ func (f *globMatcher) cannotMatch(r *globRule, path []pathOrPatternSegment, from
 	if !f.recursive && want.kind != doubleStar && last.kind != doubleStar && !lastSegmentsMayMatch(last, want) {
 		return true
 	}
-	if from != 1 || r.startStateBitIfLeadingDoubleStar != 0 {
+	if from != 1 || r.leadingDoubleStarStartBit != 0 {
 		return false
 	}
 	for i := range path {
@@ -297,7 +297,7 @@ func (r *globRule) stateBitsAfterPath(path []pathOrPatternSegment, startStateBit
 			possibleStateBits, literalEvidenceStateBits = statesAfterDoubleStar(possibleStateBits, end), statesAfterDoubleStar(literalEvidenceStateBits, end)
 			continue
 		}
-		next, sure := possibleStateBits&r.doubleStarBits|r.startStateBitIfLeadingDoubleStar, literalEvidenceStateBits&r.doubleStarBits
+		next, sure := possibleStateBits&r.doubleStarBits|r.leadingDoubleStarStartBit, literalEvidenceStateBits&r.doubleStarBits
 		for set := possibleStateBits &^ r.doubleStarBits &^ end; set != 0; set &= set - 1 {
 			i := bits.TrailingZeros64(set)
 			if !s.overlaps(&r.foldedSegments[i]) {
@@ -305,7 +305,7 @@ func (r *globRule) stateBitsAfterPath(path []pathOrPatternSegment, startStateBit
 			}
 			bit := uint64(1) << i
 			next |= bit << 1
-			if literalEvidenceStateBits&bit != 0 || r.literalTextSegmentBits&bit != 0 && matchesHeadTailOrHalfText(s, &r.foldedSegments[i]) {
+			if literalEvidenceStateBits&bit != 0 || r.literalTextSegmentBits&bit != 0 && isEvidenceOfMatch(s, &r.foldedSegments[i]) {
 				sure |= bit << 1
 			}
 		}
@@ -327,11 +327,11 @@ func statesAfterDoubleStar(stateBits, endStateBit uint64) uint64 {
 	return (endStateBit | (endStateBit - 1)) &^ (stateBits&-stateBits - 1)
 }
 
-// matchesHeadTailOrHalfText reports whether a path segment that matches a rule segment contains
+// isEvidenceOfMatch reports whether a path segment that matches a rule segment contains
 // enough of the rule's text to be evidence of a match: the beginning of the rule segment, its end
 // if the rule segment starts with a star, or half of its letters. The path segment "*.json" is no
 // evidence for "credentials.json".
-func matchesHeadTailOrHalfText(pathSegment, ruleSegment *pathOrPatternSegment) bool {
+func isEvidenceOfMatch(pathSegment, ruleSegment *pathOrPatternSegment) bool {
 	switch {
 	case pathSegment.kind == literalSegment:
 		return ruleSegment.kind == literalSegment || strings.Trim(ruleSegment.text, "*?") != ""
@@ -369,12 +369,12 @@ func (f *globMatcher) findGlobsMatchingWholePath(path string, isPattern, doubleS
 	f.mustMatchEveryTouchedPath, f.recursive, f.isPattern = true, recursive, isPattern
 	f.isPathCaseFolded = len(segs) > 0 && (segs[0].text == uncRoot || isDrive(segs[0].text))
 	f.tryIndexedRules(&f.globs.absoluteRules, segs)
-	for _, home := range f.globs.certainHomes {
+	for _, home := range f.globs.knownHomeFolders {
 		if len(segs) >= len(home) && slices.Equal(segs[:len(home)], home) {
 			f.tryIndexedRules(&f.globs.homeRules, segs[len(home):])
 		}
 	}
-	f.tryAnywhereRules(segs)
+	f.tryRulesAtEverySegment(segs)
 }
 
 // recordRuleIfCoversPath records a match if the rule matches every path that the effect's path pattern matches.
@@ -389,7 +389,7 @@ func (f *globMatcher) recordRuleIfCoversPath(r *globRule, path []pathOrPatternSe
 	set := 1 | r.doubleStarBits&1<<1
 	for k := range path {
 		s := &path[k]
-		next := set&r.doubleStarBits | r.startStateBitIfLeadingDoubleStar
+		next := set&r.doubleStarBits | r.leadingDoubleStarStartBit
 		if s.kind != doubleStar {
 			for left := set &^ r.doubleStarBits &^ end; left != 0; left &= left - 1 {
 				if i := bits.TrailingZeros64(left); s.isCoveredBy(&segs[i]) {
@@ -403,7 +403,7 @@ func (f *globMatcher) recordRuleIfCoversPath(r *globRule, path []pathOrPatternSe
 	}
 	if f.recursive {
 		// Only a trailing "**" also matches everything below.
-		set &= r.doubleStarBits<<1 | r.startStateBitIfLeadingDoubleStar
+		set &= r.doubleStarBits<<1 | r.leadingDoubleStarStartBit
 	}
 	if set&end != 0 {
 		f.recordMatch(r)

@@ -112,15 +112,15 @@ func (w *pathWalk) walkFromRoot(word string) {
 	}
 	// A pattern that starts with unknown text may be absolute.
 	if w.root == "" && !(w.isPattern && strings.HasPrefix(word, "**")) {
-		word = w.enterVariableFolderOrCWD(word)
+		word = w.enterStartFolder(word)
 	}
 	w.walkSegments(word, w.isPattern)
 }
 
-// enterVariableFolderOrCWD moves to the folder in which a relative path starts, and returns the
+// enterStartFolder moves to the folder in which a relative path starts, and returns the
 // rest of the path. That is the folder of a leading variable or "~", or else the current folder.
-func (w *pathWalk) enterVariableFolderOrCWD(relativePath string) string {
-	if base, rest, ok := w.cutVariable(relativePath); ok {
+func (w *pathWalk) enterStartFolder(relativePath string) string {
+	if base, rest, ok := w.resolveLeadingVariable(relativePath); ok {
 		w.moveTo(base)
 		return rest
 	}
@@ -202,7 +202,7 @@ func (w *pathWalk) enterSegment(name string, hasMoreSegments, isPattern bool) {
 		return
 	}
 	w.appendSegment(name, isPattern)
-	w.resolveProcDevAndMacOSAliases()
+	w.resolvePathAliases()
 }
 
 // appendSegment appends one segment.

@@ -11,41 +11,41 @@ import (
 type PathList struct {
 	all     []string
 	version int // number of the change that led to this list, counted from 0
-	cache   *pathSelectionCache
+	cache   *pathListSelectCache
 
 	byBaseNameOnce sync.Once
 	byBaseName     map[string][]string
 }
 
-// pathSelectionCache caches the results of [PathList.Select] for the versions of a list that changes over time.
-type pathSelectionCache struct {
+// pathListSelectCache caches the results of [PathList.Select] for the versions of a list that changes over time.
+type pathListSelectCache struct {
 	mu                 sync.Mutex
-	selections         map[any]pathSelection
-	addedPaths         []pathAddedToList
+	selections         map[any]pathListSelectResult
+	addedPaths         []pathListAddition
 	newestListVersion  int // version of the newest list that shares this cache
 	lastRemovalVersion int // number of the last change that removed a path
 }
 
-type pathSelection struct {
-	version int // version of the list from which the paths were selected
-	paths   []string
+type pathListSelectResult struct {
+	listVersion int // listVersion of the list from which the paths were selected
+	paths       []string
 }
 
-type pathAddedToList struct {
-	version int
-	path    string
+type pathListAddition struct {
+	listVersion int
+	path        string
 }
 
-// Limits of a [pathSelectionCache].
+// Limits of a [pathListSelectCache].
 const (
-	maxCachedPathSelections = 256  // selections
-	maxCachedPathAdditions  = 4096 // paths added by all changes together
+	maxCachedSelectResults = 256  // selections
+	maxPathListAdditions   = 4096 // paths added by all changes together
 )
 
 // NewPathList returns a PathList with the paths of a sorted list. The caller must not change the
 // list afterwards.
 func NewPathList(sorted []string) *PathList {
-	return &PathList{all: sorted, cache: &pathSelectionCache{selections: map[any]pathSelection{}}}
+	return &PathList{all: sorted, cache: &pathListSelectCache{selections: map[any]pathListSelectResult{}}}
 }
 
 // Update returns a PathList with the paths of a sorted list that differs little from the paths of
@@ -61,12 +61,12 @@ func (p *PathList) Update(sorted []string) *PathList {
 		return p
 	}
 	added, gone := diffSorted(p.all, sorted)
-	if p.version != c.newestListVersion || len(c.addedPaths)+len(added) > maxCachedPathAdditions {
+	if p.version != c.newestListVersion || len(c.addedPaths)+len(added) > maxPathListAdditions {
 		return NewPathList(sorted)
 	}
 	c.newestListVersion++
 	for _, path := range added {
-		c.addedPaths = append(c.addedPaths, pathAddedToList{c.newestListVersion, path})
+		c.addedPaths = append(c.addedPaths, pathListAddition{c.newestListVersion, path})
 	}
 	if gone {
 		c.lastRemovalVersion = c.newestListVersion
@@ -109,9 +109,9 @@ func (p *PathList) Select(key any, choose func(path string) bool) (out []string)
 	defer c.mu.Unlock()
 	kept, ok := c.selections[key]
 	switch {
-	case ok && kept.version == p.version:
+	case ok && kept.listVersion == p.version:
 		return kept.paths
-	case ok && kept.version < p.version:
+	case ok && kept.listVersion < p.version:
 		out = p.updateSelection(kept, choose)
 	default:
 		for _, path := range p.all {
@@ -120,27 +120,27 @@ func (p *PathList) Select(key any, choose func(path string) bool) (out []string)
 			}
 		}
 	}
-	if !ok && len(c.selections) == maxCachedPathSelections {
+	if !ok && len(c.selections) == maxCachedSelectResults {
 		clear(c.selections)
 	}
-	if !ok || kept.version < p.version {
-		c.selections[key] = pathSelection{p.version, out}
+	if !ok || kept.listVersion < p.version {
+		c.selections[key] = pathListSelectResult{p.version, out}
 	}
 	return out
 }
 
 // updateSelection updates a cached selection: it adds accepted new paths and drops removed ones.
-func (p *PathList) updateSelection(kept pathSelection, choose func(path string) bool) []string {
+func (p *PathList) updateSelection(kept pathListSelectResult, choose func(path string) bool) []string {
 	c, out := p.cache, slices.Clone(kept.paths)
-	first, _ := slices.BinarySearchFunc(c.addedPaths, kept.version+1, func(a pathAddedToList, at int) int { return a.version - at })
+	first, _ := slices.BinarySearchFunc(c.addedPaths, kept.listVersion+1, func(a pathListAddition, at int) int { return a.listVersion - at })
 	for _, a := range c.addedPaths[first:] {
-		if a.version <= p.version && choose(a.path) {
+		if a.listVersion <= p.version && choose(a.path) {
 			out = append(out, a.path)
 		}
 	}
 	slices.Sort(out)
 	out = slices.Compact(out)
-	if c.lastRemovalVersion > kept.version {
+	if c.lastRemovalVersion > kept.listVersion {
 		out = slices.DeleteFunc(out, func(path string) bool { _, there := slices.BinarySearch(p.all, path); return !there })
 	}
 	return out

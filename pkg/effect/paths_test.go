@@ -31,10 +31,10 @@ func TestPaths(t *testing.T) {
 	if looked != 2*len(p.All()) {
 		t.Errorf("looked at %d paths, want each once for each choice", looked)
 	}
-	for i := range 2 * maxCachedPathSelections {
+	for i := range 2 * maxCachedSelectResults {
 		ending(fmt.Sprint(i))
 	}
-	if len(p.cache.selections) > maxCachedPathSelections {
+	if len(p.cache.selections) > maxCachedSelectResults {
 		t.Errorf("%d choices are kept", len(p.cache.selections))
 	}
 }

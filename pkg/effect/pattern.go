@@ -18,8 +18,8 @@ type pathOrPatternSegment struct {
 	literalHeadLen, literalTailLen uint8
 }
 
-// storeLiteralEndLengths counts the literal bytes at both ends of a wildcard segment.
-func (s *pathOrPatternSegment) storeLiteralEndLengths() {
+// storeLiteralHeadTailLengths counts the literal bytes at both ends of a wildcard segment.
+func (s *pathOrPatternSegment) storeLiteralHeadTailLengths() {
 	if s.kind == wildcardSegment {
 		s.literalHeadLen, s.literalTailLen = uint8(min(literalPrefixLen(s.text), 255)), uint8(min(literalSuffixLen(s.text), 255))
 	}
@@ -428,7 +428,7 @@ func appendSegments(dst []pathOrPatternSegment, path string, pattern bool) []pat
 		if s.kind == wildcardSegment {
 			wilds++
 			if len(s.text) > maxWildcardSegmentBytes {
-				s = shortenToLiteralPrefixAndStar(s)
+				s = widenToPrefixGlob(s)
 			}
 		}
 		dst = append(dst, s)
@@ -436,8 +436,8 @@ func appendSegments(dst []pathOrPatternSegment, path string, pattern bool) []pat
 	return dst
 }
 
-// shortenToLiteralPrefixAndStar shortens a wildcard segment to its literal prefix and a star.
-func shortenToLiteralPrefixAndStar(s pathOrPatternSegment) pathOrPatternSegment {
+// widenToPrefixGlob shortens a wildcard segment to its literal prefix and a star.
+func widenToPrefixGlob(s pathOrPatternSegment) pathOrPatternSegment {
 	star := "*"
 	if hasInnerDoubleStar(s) {
 		star = "**"

@@ -36,7 +36,7 @@ type PathContext struct {
 
 	// ListArchive returns the members of an archive, by canonical path. Its errors are those of
 	// ReadScript and of [packed.Members]. nil reads nothing.
-	ListArchive func(path string, q packed.ArchiveQuery) ([]packed.Member, error)
+	ListArchive func(path string, q packed.ReadOptions) ([]packed.Member, error)
 
 	// OriginLabels returns the labels that earlier actions of the session gave to a file or to a
 	// folder above it. path is the canonical path of the file. The result is nil if there are no

@@ -5,9 +5,9 @@ import "strings"
 // temporaryFolders are the folders that the system clears.
 var temporaryFolders = [...]string{"/tmp/", "/var/tmp/", "/private/tmp/"}
 
-// SplitTemporary returns the temporary folder that contains a canonical path, and the rest of the path; both are
+// CutTemporaryFolder returns the temporary folder that contains a canonical path, and the rest of the path; both are
 // "" if there is none.
-func SplitTemporary(path string) (folder, rest string) {
+func CutTemporaryFolder(path string) (folder, rest string) {
 	for _, folder := range temporaryFolders {
 		if rest, ok := strings.CutPrefix(path, folder); ok {
 			return strings.TrimSuffix(folder, "/"), rest
@@ -19,6 +19,6 @@ func SplitTemporary(path string) (folder, rest string) {
 // IsInSharedTemporaryFolder reports whether a canonical path is in a folder that all users share for short-lived files: a
 // temporary folder, or one in memory.
 func IsInSharedTemporaryFolder(path string) bool {
-	folder, _ := SplitTemporary(path)
+	folder, _ := CutTemporaryFolder(path)
 	return folder != "" || strings.HasPrefix(path, "/dev/shm/")
 }

@@ -9,7 +9,7 @@ func TestShared(t *testing.T) {
 		"/tmp/a": {true, true}, "/var/tmp/a/b": {true, true}, "/private/tmp/a": {true, true}, "/dev/shm/a": {false, true},
 		"/tmp": {}, "/tmpfiles/a": {}, "/srv/tmp/a": {}, "/var/cache/a": {}, "/dev/shmx/a": {}, "": {},
 	} {
-		folder, _ := SplitTemporary(path)
+		folder, _ := CutTemporaryFolder(path)
 		if got := [2]bool{folder != "", IsInSharedTemporaryFolder(path)}; got != want {
 			t.Errorf("%q: temporary, shared %v, want %v", path, got, want)
 		}

@@ -2,9 +2,9 @@ package effect
 
 import "strings"
 
-// cutVariable splits a word after a leading variable or "~" and returns the folder of the variable, "" if it is
+// resolveLeadingVariable splits a word after a leading variable or "~" and returns the folder of the variable, "" if it is
 // not known.
-func (w *pathWalk) cutVariable(word string) (base, rest string, ok bool) {
+func (w *pathWalk) resolveLeadingVariable(word string) (base, rest string, ok bool) {
 	switch word[0] {
 	case '~':
 		name, rest := word[1:], ""

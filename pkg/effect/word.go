@@ -5,11 +5,11 @@ import "slices"
 // The words for combinations of kind and other fields. Policies use them like kinds, but [Effect.Kind] never
 // holds one.
 const (
-	SendSecret              Kind = "send_secret"  // SendData with the harm LeaksSecrets
-	RunDownload             Kind = "run_download" // RunCode of text from the network
-	RunDecodedText          Kind = "run_decoded"  // RunCode of decoded text
-	RunSiblingCommandOutput Kind = "run_input"    // RunCode of text that another part of the command writes
-	UnknownEffect           Kind = "dynamic"      // an unknown effect
+	SendSecret       Kind = "send_secret"  // SendData with the harm LeaksSecrets
+	RunDownload      Kind = "run_download" // RunCode of text from the network
+	RunDecodedText   Kind = "run_decoded"  // RunCode of decoded text
+	RunCommandOutput Kind = "run_input"    // RunCode of text that another part of the command writes
+	UnknownEffect    Kind = "dynamic"      // an unknown effect
 )
 
 // KindForPolicies returns the word by which policies and people refer to an effect: its kind, or the word for a
@@ -25,8 +25,8 @@ func (e *Effect) KindForPolicies() Kind {
 		return RunDownload
 	case e.HasLabel(LabelDecoderOutput):
 		return RunDecodedText
-	case e.HasLabel(LabelSiblingCommandOutput):
-		return RunSiblingCommandOutput
+	case e.HasLabel(LabelCommandOutput):
+		return RunCommandOutput
 	}
 	return e.Kind
 }
@@ -40,8 +40,8 @@ func EffectOfPolicyKind(policyKind Kind) Effect {
 		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelFromNetwork}}
 	case RunDecodedText:
 		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelDecoderOutput}}
-	case RunSiblingCommandOutput:
-		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelSiblingCommandOutput}}
+	case RunCommandOutput:
+		return Effect{Kind: RunCode, DataLabels: []TaintLabel{LabelCommandOutput}}
 	case UnknownEffect:
 		return Effect{Certainty: Unknown}
 	}
@@ -51,7 +51,7 @@ func EffectOfPolicyKind(policyKind Kind) Effect {
 // RunsUnanalysedCode reports whether an effect runs text that was not analysed, or something unknown.
 func (e *Effect) RunsUnanalysedCode() bool {
 	switch e.KindForPolicies() {
-	case UnknownEffect, RunSiblingCommandOutput, RunDownload, RunDecodedText, RemoteShell:
+	case UnknownEffect, RunCommandOutput, RunDownload, RunDecodedText, RemoteShell:
 		return true
 	}
 	return false

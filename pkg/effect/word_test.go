@@ -42,7 +42,7 @@ func TestWords(t *testing.T) {
 func TestVariant(t *testing.T) {
 	t.Parallel()
 	for verb, want := range map[string]string{"delete": "destroys", "grant": "grants", "expose": "exposes", "weaken": "weakens", "redirect": "redirects", "run": "runs", "create": ""} {
-		e := Effect{Kind: ChangeRemoteSystem, RemoteOperationVerb: verb, Harms: HarmsOfRemoteChange(verb)}
+		e := Effect{Kind: ChangeRemoteSystem, RemoteOperationVerb: verb, Harms: HarmsOfRemoteOperation(verb)}
 		if got := e.CauseOrFirstHarm(); got != want || e.DestroysRemoteResource() != (verb == "delete") {
 			t.Errorf("%s: %q, want %q", verb, got, want)
 		}

@@ -31,7 +31,7 @@ type randomSourceError struct{ error }
 
 // A modelExchange holds the question of one evaluation and the service's replies.
 type modelExchange struct {
-	question *question
+	question *modelQuestion
 	canaries []string // canaries of all attempts; the last one belongs to reply
 	reply    Reply
 }

@@ -97,14 +97,14 @@ func dialectKey(baseURL, model string) string {
 // format works, or nothing is known yet.
 func StoredReplyFormatName(ctx context.Context, ep Endpoint) string {
 	service, ok := modelAPIProviderByName(ep.Provider)
-	if !ok || ep.SupportedParameterStore == nil {
+	if !ok || ep.CapabilityStore == nil {
 		return ""
 	}
 	base, err := ep.validatedBaseURL(service)
 	if err != nil {
 		return ""
 	}
-	text, _ := ep.SupportedParameterStore.Recall(ctx, dialectKey(strings.TrimRight(base.String(), "/"), ep.Model))
+	text, _ := ep.CapabilityStore.Recall(ctx, dialectKey(strings.TrimRight(base.String(), "/"), ep.Model))
 	if d, ok := parseDialect(text); ok {
 		return formatNames[d.format]
 	}
@@ -151,9 +151,9 @@ func (d apiDialect) request(model string, p Prompt) openai.ChatCompletionRequest
 type parameterDropReason uint8
 
 const (
-	dropReasonNone                parameterDropReason = iota
-	dropReasonNamedInServiceError                     // the error names the parameter
-	dropReasonSuspectedFromError                      // the error names no parameter, but this parameter may be its cause
+	parameterDropNone           parameterDropReason = iota
+	parameterDropNamedInError                       // the error names the parameter
+	parameterDropSuspectedCause                     // the error names no parameter, but this parameter may be its cause
 )
 
 // withoutRefusedParameter returns the dialect without the parameter that an error complains about, and the parameter's name;
@@ -177,28 +177,28 @@ func (d apiDialect) withoutRefusedParameter(err error) (apiDialect, string, para
 	switch {
 	case !d.noSystemRole && refused && (says("system role", "system message", "system prompt", "developer instruction", "roles must alternate") || says("role") && says("system")):
 		d.noSystemRole = true
-		return d, "system role", dropReasonNamedInServiceError
+		return d, "system role", parameterDropNamedInError
 	case d.format != replyFormatNone && says("response_format", "json_schema", "json_object", "json schema", "response format", "structured output"):
 		d.format--
-		return d, "response_format", dropReasonNamedInServiceError
+		return d, "response_format", parameterDropNamedInError
 	case d.sendsTemperature && (says("temperature") || errors.Is(err, openai.ErrReasoningModelLimitationsOther) || errors.Is(err, openai.ErrReasoningSamplingUnsupported)):
 		d.sendsTemperature = false
-		return d, "temperature", dropReasonNamedInServiceError
+		return d, "temperature", parameterDropNamedInError
 	case d.replyLimit == replyLimitMaxTokens && errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated):
 		d.replyLimit = replyLimitMaxCompletionTokens
-		return d, "max_tokens", dropReasonNamedInServiceError
+		return d, "max_tokens", parameterDropNamedInError
 	case d.replyLimit != replyLimitNone && says("max_tokens", "max_completion_tokens"):
 		// If the service's error names max_completion_tokens, the service expects that parameter
 		// instead.
 		if d.replyLimit == replyLimitMaxTokens && says("max_completion_tokens") {
 			d.replyLimit = replyLimitMaxCompletionTokens
-			return d, "max_tokens", dropReasonNamedInServiceError
+			return d, "max_tokens", parameterDropNamedInError
 		}
 		d.replyLimit = replyLimitNone
-		return d, "max_tokens", dropReasonNamedInServiceError
+		return d, "max_tokens", parameterDropNamedInError
 	case d.format != replyFormatNone && refused && status.Status != http.StatusNotFound: // 404 usually means a wrong address or model
 		d.format--
-		return d, "response_format", dropReasonSuspectedFromError
+		return d, "response_format", parameterDropSuspectedCause
 	}
-	return d, "", dropReasonNone
+	return d, "", parameterDropNone
 }

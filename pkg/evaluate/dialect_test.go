@@ -88,7 +88,7 @@ func TestFormFallsBack(t *testing.T) {
 			t.Parallel()
 			server := formServer(t, tt.status, tt.message, tt.known...)
 			memory, limits := &fakeMemory{}, &fakeLimits{budget: 10, rate: 10}
-			ep := Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, SupportedParameterStore: memory}
+			ep := Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, CapabilityStore: memory}
 			allowed := said{"ALLOW", 0.9, "judged", "", false, 0}
 			for process := range 2 {
 				p, err := NewProvider(ep)
@@ -117,7 +117,7 @@ func TestFormIsNotLearned(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 413, 422, 429, 500, 501, 503} {
 		server := formServer(t, status, "no")
 		memory := &fakeMemory{}
-		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, SupportedParameterStore: memory})
+		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, CapabilityStore: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestMemoryIsNotBelieved(t *testing.T) {
 	server := formServer(t, 500, "", "json_schema")
 	for _, text := range []string{"", "json_schema", "json_object max_tokens temperature x", "\x00", "xml none none"} {
 		memory := &fakeMemory{kept: map[string]string{dialectKey(server.BaseURL(), "m"): text}}
-		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, SupportedParameterStore: memory})
+		p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "m", BaseURL: server.BaseURL()}, CapabilityStore: memory})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,8 +171,8 @@ func TestNoSystemRole(t *testing.T) {
 			}
 			evaltest.Verdict(answer, "0.9")(w, hr, r)
 		})
-		asks := func(context.Context, *analysis.ActionCase) (*verdict.Step, error) {
-			return &verdict.Step{JudgeName: "policy", Rule: "deletes", Reasoning: "deletes files"}, nil
+		asks := func(context.Context, *analysis.ActionCase) (*verdict.TierStep, error) {
+			return &verdict.TierStep{JudgeName: "policy", Rule: "deletes", Reasoning: "deletes files"}, nil
 		}
 		cache := fakeCache{}
 		e := newEvaluator(t, Options{Provider: provider(t, server, "gemma"), FindStepAskingUserWithoutModel: asks, Cache: cache})
@@ -184,7 +184,7 @@ func TestNoSystemRole(t *testing.T) {
 			t.Errorf("%d requests, want 2", n)
 		}
 		// What no one would be asked about without a model it need not lift.
-		none := func(context.Context, *analysis.ActionCase) (*verdict.Step, error) { return nil, nil }
+		none := func(context.Context, *analysis.ActionCase) (*verdict.TierStep, error) { return nil, nil }
 		v := judge(t, newEvaluator(t, Options{Provider: provider(t, server, "gemma"), FindStepAskingUserWithoutModel: none}), newCase("make"))
 		if answer == "ALLOW" && v.Decision != verdict.Allow {
 			t.Errorf("%v: %s", v.Decision, v.Reasoning)
@@ -212,11 +212,11 @@ func TestUnlicensed(t *testing.T) {
 		{"not examined, unknown", unexamined, "", errors.New("no policy"), said{"ESCALATE", 0.5, "shield cannot tell whether the action needs the user's approval: no policy; ask the user", "", false, 3}},
 		{"examined", func(context.Context) string { return "" }, "deletes files", nil, said{"ALLOW", 1, "as you wish", "", false, 0}},
 	} {
-		e := newEvaluator(t, Options{Provider: obedient, ReasonModelCannotReplaceUserApproval: tt.unlicensed, FindStepAskingUserWithoutModel: func(context.Context, *analysis.ActionCase) (*verdict.Step, error) {
+		e := newEvaluator(t, Options{Provider: obedient, ModelAllowInsufficientReason: tt.unlicensed, FindStepAskingUserWithoutModel: func(context.Context, *analysis.ActionCase) (*verdict.TierStep, error) {
 			if tt.asks == "" {
 				return nil, tt.err
 			}
-			return &verdict.Step{JudgeName: "policy", Rule: "deletes", Reasoning: tt.asks}, nil
+			return &verdict.TierStep{JudgeName: "policy", Rule: "deletes", Reasoning: tt.asks}, nil
 		}})
 		v := judge(t, e, newCase("rm -r src"))
 		check(t, v, tt.want)

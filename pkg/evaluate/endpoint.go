@@ -18,8 +18,8 @@ type Endpoint struct {
 	// LookupEnv looks up an environment variable; nil: none is set.
 	LookupEnv func(name string) (string, bool)
 
-	// SupportedParameterStore stores which optional parameters the service supports; nil: each process tries again.
-	SupportedParameterStore ServiceCapabilityStore
+	// CapabilityStore stores which optional parameters the service supports; nil: each process tries again.
+	CapabilityStore ServiceCapabilityStore
 }
 
 // A modelAPIProvider describes a provider that implements the OpenAI API.
@@ -83,7 +83,7 @@ func isPrivateHost(host string) bool {
 	if addr := effect.ParseAddr(host); addr.IsValid() {
 		return addr.IsLoopback() || addr.IsPrivate() || addr.IsLinkLocalUnicast()
 	}
-	return host != "" && !strings.Contains(host, ".") || effect.Loopback(host) ||
+	return host != "" && !strings.Contains(host, ".") || effect.IsLoopbackHost(host) ||
 		strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal")
 }
 

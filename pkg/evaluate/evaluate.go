@@ -45,8 +45,8 @@ type Options struct {
 	Provider           ModelProvider // nil: Tier 2 is not configured, or its setup failed
 	ProviderSetupError error         // why a configured provider is nil; shown in the reasoning
 
-	FailOpen       bool        // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
-	ApprovalUsable func() bool // reports whether Tier 3 can ask a person; nil: it cannot
+	FailOpen     bool        // allow, marked as degraded, if the evaluator cannot be reached or the budget is spent
+	CanAskPerson func() bool // reports whether Tier 3 can ask a person; nil: it cannot
 
 	AskUserWhenBudgetSpent bool // when the budget is exhausted, only a person may decide
 
@@ -56,17 +56,17 @@ type Options struct {
 	Limits EvaluationLimits // nil: neither rate nor budget is limited
 	Cache  VerdictCache     // nil: no verdicts are cached
 
-	// ReasonStepEscalatedToNextTier returns the reason for which a tier did not allow an action and asked the next tier, in
+	// StepEscalationReason returns the reason for which a tier did not allow an action and asked the next tier, in
 	// fixed words that contain no text of an action, file or third-party policy; "" if unknown.
-	ReasonStepEscalatedToNextTier func(*verdict.Step) string
+	StepEscalationReason func(*verdict.TierStep) string
 
-	// ReasonModelCannotReplaceUserApproval returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
+	// ModelAllowInsufficientReason returns why an ALLOW of the model cannot replace a person's approval; "" if it can. nil: it
 	// always can.
-	ReasonModelCannotReplaceUserApproval func(ctx context.Context) string
+	ModelAllowInsufficientReason func(ctx context.Context) string
 
 	// FindStepAskingUserWithoutModel returns the step that would ask a person about a case if there were no model; nil if none would. A
 	// nil function means that a person would always be asked.
-	FindStepAskingUserWithoutModel func(ctx context.Context, c *analysis.ActionCase) (*verdict.Step, error)
+	FindStepAskingUserWithoutModel func(ctx context.Context, c *analysis.ActionCase) (*verdict.TierStep, error)
 
 	// Redactor removes credentials from texts that are sent and shown; nil recognises them only by their
 	// form.
@@ -115,16 +115,16 @@ func (e *Evaluator) ActionPromptHash() string { return ActionPromptHash() }
 
 // Judge asks the model about one case. Failures are reported in the verdict; the error is always nil.
 func (e *Evaluator) Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error) {
-	v, oneMessage := e.judgeBeforeEscalatingAllow(ctx, c)
+	v, oneMessage := e.judgeWithoutAllowChecks(ctx, c)
 	v = e.escalateAllowRequiringUserApproval(ctx, c, e.escalateUnreliableAllow(c, v), oneMessage)
 	v.Tier = 2
 	v.EvaluatorPromptHash = e.ActionPromptHash()
 	return v, nil
 }
 
-// judgeBeforeEscalatingAllow returns the evaluator's verdict on a case before [Evaluator.escalateUnreliableAllow], and whether instructions
+// judgeWithoutAllowChecks returns the evaluator's verdict on a case before [Evaluator.escalateUnreliableAllow], and whether instructions
 // and action were sent to the model as one message.
-func (e *Evaluator) judgeBeforeEscalatingAllow(ctx context.Context, c *analysis.ActionCase) (v verdict.Verdict, sentWithoutSystemRole bool) {
+func (e *Evaluator) judgeWithoutAllowChecks(ctx context.Context, c *analysis.ActionCase) (v verdict.Verdict, sentWithoutSystemRole bool) {
 	if e.o.Provider == nil {
 		return e.verdictWithoutProvider(), false
 	}
@@ -136,7 +136,7 @@ func (e *Evaluator) judgeBeforeEscalatingAllow(ctx context.Context, c *analysis.
 			return v, false
 		}
 	}
-	q, err := newQuestion(c, e.o.Redactor, e.o.ReasonStepEscalatedToNextTier)
+	q, err := newQuestion(c, e.o.Redactor, e.o.StepEscalationReason)
 	if err != nil {
 		return leaveToPerson("unexamined", fmt.Sprintf("the payload is longer than the %d bytes that the evaluator reads; split the action, or ask the user", MaxPayloadBytes)), false
 	}
@@ -157,7 +157,7 @@ func (e *Evaluator) judgeBeforeEscalatingAllow(ctx context.Context, c *analysis.
 }
 
 // authorityByModelDecision maps the model's decision to who may then allow the action.
-var authorityByModelDecision = [...]verdict.ApprovalAuthority{verdict.NoDecision: verdict.AuthorityNeverAllowed, verdict.Allow: verdict.AuthorityNotNeeded, verdict.Escalate: verdict.AuthorityPerson, verdict.Block: verdict.AuthorityNeverAllowed}
+var authorityByModelDecision = [...]verdict.ApprovalAuthority{verdict.NoDecision: verdict.AuthorityNoneSuffices, verdict.Allow: verdict.AuthorityNotNeeded, verdict.Escalate: verdict.AuthorityPerson, verdict.Block: verdict.AuthorityNoneSuffices}
 
 // verdictFromReply turns the model's reply into a verdict.
 func (e *Evaluator) verdictFromReply(x *modelExchange) verdict.Verdict {
@@ -176,7 +176,7 @@ func (e *Evaluator) verdictFromReply(x *modelExchange) verdict.Verdict {
 	return verdict.Finding{RequiredAuthority: authorityByModelDecision[a.decision], Confidence: a.confidence, Reasoning: reason}.Verdict(2)
 }
 
-func (e *Evaluator) approvalUsable() bool { return e.o.ApprovalUsable != nil && e.o.ApprovalUsable() }
+func (e *Evaluator) canAskPerson() bool { return e.o.CanAskPerson != nil && e.o.CanAskPerson() }
 
 // verdictWithoutProvider returns the verdict if no provider is configured: ESCALATE if a person can be asked.
 func (e *Evaluator) verdictWithoutProvider() verdict.Verdict {
@@ -184,11 +184,11 @@ func (e *Evaluator) verdictWithoutProvider() verdict.Verdict {
 	switch {
 	case e.o.ProviderSetupError != nil:
 		reason = "the action needs review, and the model cannot be used: " + e.redactTextForDisplay(e.o.ProviderSetupError.Error(), nil) + "; tell the user to run 'shield doctor'"
-	case e.approvalUsable():
+	case e.canAskPerson():
 		reason = "the action needs review, and no model is configured"
 	}
 	switch {
-	case e.approvalUsable():
+	case e.canAskPerson():
 		return leaveToPerson("unavailable", reason)
 	case e.o.FailOpen:
 		reason = "the action needs review, and no model can be used"
@@ -205,7 +205,7 @@ func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries [
 	switch {
 	case errors.Is(err, ErrRateLimited):
 		return finalBlock("rate_limit", ErrRateLimited.Error())
-	case errors.Is(err, ErrBudgetExhausted) && e.o.AskUserWhenBudgetSpent && e.approvalUsable():
+	case errors.Is(err, ErrBudgetExhausted) && e.o.AskUserWhenBudgetSpent && e.canAskPerson():
 		return leaveToPerson("budget", ErrBudgetExhausted.Error())
 	case errors.Is(err, ErrBudgetExhausted) && e.o.AskUserWhenBudgetSpent:
 		return failureVerdict("budget", ErrBudgetExhausted.Error())
@@ -243,12 +243,12 @@ func (e *Evaluator) unparseableReplyVerdict(err error, canaries []string) verdic
 
 // failureVerdict returns the BLOCK of a failure.
 func failureVerdict(code, reason string) verdict.Verdict {
-	return verdict.Finding{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 0.5, ErrorCode: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{RequiredAuthority: verdict.AuthorityNoneSuffices, Confidence: 0.5, ErrorCode: code, Reasoning: reason}.Verdict(2)
 }
 
 // finalBlock returns a BLOCK with confidence 1 that never fails open.
 func finalBlock(code, reason string) verdict.Verdict {
-	return verdict.Finding{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1, ErrorCode: code, Reasoning: reason}.Verdict(2)
+	return verdict.Finding{RequiredAuthority: verdict.AuthorityNoneSuffices, Confidence: 1, ErrorCode: code, Reasoning: reason}.Verdict(2)
 }
 
 // leaveToPerson returns an ESCALATE to a person.
@@ -275,7 +275,7 @@ func escalateAllow(v verdict.Verdict, reason string) verdict.Verdict {
 func escalationWithAllowInTrail(escalation, replacedAllow verdict.Verdict) verdict.Verdict {
 	escalation.Trail = nil
 	for _, s := range [...]verdict.Verdict{replacedAllow, escalation} {
-		escalation.Trail = append(escalation.Trail, verdict.Step{
+		escalation.Trail = append(escalation.Trail, verdict.TierStep{
 			Tier: 2, JudgeName: "evaluator", Decision: s.Decision, Confidence: s.Confidence, Rule: s.Rule, Reasoning: s.Reasoning, ErrorCode: s.ErrorCode,
 		})
 	}
@@ -326,13 +326,13 @@ func (e *Evaluator) escalateAllowRequiringUserApproval(ctx context.Context, c *a
 	switch {
 	case withoutSystemRole:
 		why = "the model's API has no system role, so text in the action could pose as shield's instructions; use a provider whose API has one"
-	case e.o.ReasonModelCannotReplaceUserApproval != nil:
-		why = e.o.ReasonModelCannotReplaceUserApproval(ctx)
+	case e.o.ModelAllowInsufficientReason != nil:
+		why = e.o.ModelAllowInsufficientReason(ctx)
 	}
 	if why == "" {
 		return v
 	}
-	by := &verdict.Step{JudgeName: "evaluator", Reasoning: "the model alone may not allow this action; ask the user"}
+	by := &verdict.TierStep{JudgeName: "evaluator", Reasoning: "the model alone may not allow this action; ask the user"}
 	if e.o.FindStepAskingUserWithoutModel != nil {
 		asks, err := e.o.FindStepAskingUserWithoutModel(ctx, c)
 		switch {

@@ -285,7 +285,7 @@ func TestBudgetAsks(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		o := Options{Provider: obedient, Limits: &fakeLimits{rate: 9}, AskUserWhenBudgetSpent: true, FailOpen: open}
 		check(t, judge(t, newEvaluator(t, o), newCase("make")), said{"BLOCK", 0.5, "daily evaluation budget exhausted", "budget", false, 0})
-		o.ApprovalUsable = someone
+		o.CanAskPerson = someone
 		check(t, judge(t, newEvaluator(t, o), newCase("make")), said{"ESCALATE", 0.5, "daily evaluation budget exhausted", "budget", false, 3})
 	}
 }
@@ -309,8 +309,8 @@ func TestUnavailable(t *testing.T) {
 	}{
 		{"closed", Options{}, said{"BLOCK", 0.5, "the action needs review, and neither a model nor an approval channel is configured; tell the user to run 'shield doctor'", "unavailable", false, 0}},
 		{"open", Options{FailOpen: true}, said{"ALLOW", 0.5, "the action needs review, and no model can be used; allowed with reduced confidence, since fail_closed is false", "unavailable", true, 0}},
-		{"a person can be asked", Options{ApprovalUsable: someone}, said{"ESCALATE", 0.5, "the action needs review, and no model is configured", "unavailable", false, 3}},
-		{"a person can be asked, open", Options{ApprovalUsable: someone, FailOpen: true}, said{"ESCALATE", 0.5, "the action needs review, and no model is configured", "unavailable", false, 3}},
+		{"a person can be asked", Options{CanAskPerson: someone}, said{"ESCALATE", 0.5, "the action needs review, and no model is configured", "unavailable", false, 3}},
+		{"a person can be asked, open", Options{CanAskPerson: someone, FailOpen: true}, said{"ESCALATE", 0.5, "the action needs review, and no model is configured", "unavailable", false, 3}},
 		{"with a cause", Options{ProviderSetupError: cause}, said{"BLOCK", 0.5, "the action needs review, and the model cannot be used: evaluator: no model", "unavailable", false, 0}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

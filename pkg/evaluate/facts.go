@@ -18,32 +18,32 @@ import (
 // 1" is quoted inside the data.
 type actionFacts struct {
 	lines      []string
-	references referencedTexts
+	references numberedActionTexts
 }
 
 // Limits of the facts, which help in reading the payload and must not dominate the prompt.
 const (
-	maxFacts                = 12
+	maxPromptEffectLines    = 12
 	maxReferencedTexts      = 16
 	maxReferencedTextBytes  = 120 // bytes
 	maxResolvedCommandBytes = 400 // bytes of a resolved command
 )
 
-// referencedTexts are texts of an action to which the facts for the model refer by kind and number,
+// numberedActionTexts are texts of an action to which the facts for the model refer by kind and number,
 // such as "path 1".
-type referencedTexts struct {
+type numberedActionTexts struct {
 	redactor *redact.Redactor
-	list     []textReferencedByFacts
+	list     []numberedActionText
 }
 
-type textReferencedByFacts struct {
+type numberedActionText struct {
 	referencedObjectKind string
 	number               int
 	text                 string
 }
 
 // addTextReturningReference returns a reference to a text, such as "path 1"; if there are too many, only the kind.
-func (n *referencedTexts) addTextReturningReference(referencedObjectKind, text string, maxTextBytes int) string {
+func (n *numberedActionTexts) addTextReturningReference(referencedObjectKind, text string, maxTextBytes int) string {
 	number := 1
 	for i := range n.list {
 		switch o := &n.list[i]; {
@@ -57,7 +57,7 @@ func (n *referencedTexts) addTextReturningReference(referencedObjectKind, text s
 	if len(n.list) == maxReferencedTexts {
 		return "another " + referencedObjectKind
 	}
-	n.list = append(n.list, textReferencedByFacts{referencedObjectKind, number, shortenMiddle(text, maxTextBytes)})
+	n.list = append(n.list, numberedActionText{referencedObjectKind, number, shortenMiddle(text, maxTextBytes)})
 	return fmt.Sprintf("%s %d", referencedObjectKind, number)
 }
 
@@ -78,7 +78,7 @@ func shortenMiddle(s string, most int) string {
 }
 
 // write appends each reference and its text to the prompt, as in "path 1 = TEXT", one per line.
-func (n *referencedTexts) write(q *promptJSONWriter) {
+func (n *numberedActionTexts) write(q *promptJSONWriter) {
 	for _, o := range n.list {
 		q.appendRaw(o.referencedObjectKind)
 		if o.number > 0 {
@@ -92,8 +92,8 @@ func (n *referencedTexts) write(q *promptJSONWriter) {
 
 // newFacts returns the facts about an action. lowerTierAskReason returns, in fixed words, why a
 // lower tier asks for confirmation; "" if the reason is unknown.
-func newFacts(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason func(*verdict.Step) string) *actionFacts {
-	f := &actionFacts{references: referencedTexts{redactor: r}}
+func newFacts(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason func(*verdict.TierStep) string) *actionFacts {
+	f := &actionFacts{references: numberedActionTexts{redactor: r}}
 	f.addLowerTierAskReason(c, lowerTierAskReason)
 	f.addEffects(c)
 	f.addSessionLabels(c)
@@ -101,7 +101,7 @@ func newFacts(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason fun
 	place := c.ExecutionContext()
 	for _, known := range [...]struct{ kind, path string }{{"workspace", firstOrEmpty(place.WorkspaceRoots)}, {"home", place.Home}} {
 		if known.path != "" {
-			f.references.list = append(f.references.list, textReferencedByFacts{referencedObjectKind: known.kind, text: shortenMiddle(r.RedactText(known.path), maxReferencedTextBytes)})
+			f.references.list = append(f.references.list, numberedActionText{referencedObjectKind: known.kind, text: shortenMiddle(r.RedactText(known.path), maxReferencedTextBytes)})
 		}
 	}
 	return f
@@ -119,8 +119,8 @@ func (f *actionFacts) add(format string, args ...any) {
 }
 
 // addLowerTierAskReason adds the reason why the lower tiers did not decide.
-func (f *actionFacts) addLowerTierAskReason(c *analysis.ActionCase, askReasonOfStep func(*verdict.Step) string) {
-	var by *verdict.Step
+func (f *actionFacts) addLowerTierAskReason(c *analysis.ActionCase, askReasonOfStep func(*verdict.TierStep) string) {
+	var by *verdict.TierStep
 	for i := range c.EarlierTierSteps {
 		s := &c.EarlierTierSteps[i]
 		if s.Decision == verdict.Escalate && s.Tier < 2 && !s.AllowedPendingHigherTier && (by == nil || s.Rule != "" || by.Rule == "") {
@@ -192,7 +192,7 @@ func (f *actionFacts) addEffects(c *analysis.ActionCase) {
 		more := f.parenthesizedEffectDetails(c, &e)
 		at := slices.IndexFunc(lines, func(l line) bool { return l.what == what && l.more == more })
 		if at < 0 {
-			if len(lines) == maxFacts {
+			if len(lines) == maxPromptEffectLines {
 				left++
 				continue
 			}
@@ -281,7 +281,7 @@ var verbPhraseByEffectKind = map[effect.Kind]string{
 	effect.ChangeRemoteSystem: "changes on another machine:", effect.TamperWithShield: "changes this guard", effect.StopProcess: "stops processes",
 	effect.ReadSecret: "shows credentials or hands them on", effect.ReadClipboard: "reads clipboard, screen or memory of another process",
 	effect.DestroyData: "destroys what cannot be restored", effect.RunDownload: "runs code from the network", effect.RunDecodedText: "runs decoded text",
-	effect.RunSiblingCommandOutput: "runs text from another part of the command", effect.SendSecret: "sends a credential to", effect.SendData: "sends local data to",
+	effect.RunCommandOutput: "runs text from another part of the command", effect.SendSecret: "sends a credential to", effect.SendData: "sends local data to",
 	effect.RunCode: "runs the code in", effect.RemoteShell: "gives another machine a shell", effect.UnknownEffect: "does something that cannot be known before it runs",
 }
 
@@ -324,7 +324,7 @@ func (f *actionFacts) parenthesizedEffectDetails(c *analysis.ActionCase, e *effe
 
 // describePathLocation returns the location of a path in fixed words.
 func describePathLocation(p *effect.PathContext, e *effect.Effect) string {
-	temporary, _ := effect.SplitTemporary(e.Path + "/")
+	temporary, _ := effect.CutTemporaryFolder(e.Path + "/")
 	switch {
 	case len(p.WorkspaceRoots) == 0:
 		return "the workspace is unknown"

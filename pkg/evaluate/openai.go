@@ -24,7 +24,7 @@ type openAI struct {
 	dialectStoreKey string                 // key of the dialect in capabilityStore
 
 	mu                  sync.Mutex
-	triedDialectRecall  bool
+	hasLookedUpDialect  bool
 	dialect             apiDialect // parameters that the service has not rejected so far
 	lastAcceptedDialect apiDialect // last dialect with an answer, or the first guess
 	dialectIsGuess      bool       // a parameter was dropped from dialect although no error named it
@@ -56,7 +56,7 @@ func NewProvider(ep Endpoint) (ModelProvider, error) {
 	config.HTTPClient = d
 	return &openAI{
 		client: openai.NewClientWithConfig(config), model: ep.Model, key: key,
-		capabilityStore: ep.SupportedParameterStore, dialectStoreKey: dialectKey(config.BaseURL, ep.Model),
+		capabilityStore: ep.CapabilityStore, dialectStoreKey: dialectKey(config.BaseURL, ep.Model),
 		dialect: service.dialect, lastAcceptedDialect: service.dialect,
 	}, nil
 }
@@ -91,7 +91,7 @@ func (o *openAI) CompleteWithMetadata(ctx context.Context, p Prompt) (Reply, err
 			// An error without an HTTP status comes from go-openai itself, which rejected a
 			// parameter and sent nothing: repeat at once without the parameter, and do not count
 			// this as an attempt.
-		case why == dropReasonSuspectedFromError && isTransient(err):
+		case why == parameterDropSuspectedCause && isTransient(err):
 			return Reply{}, o.redactAPIKeyInError(err) // the service may only be busy: the caller waits before it tries the next format
 		default:
 			return Reply{}, &UnsupportedParameterError{Parameter: parameter, Err: o.redactAPIKeyInError(err)}
@@ -111,19 +111,19 @@ const (
 func (o *openAI) currentDialect(ctx context.Context) apiDialect {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.capabilityStore != nil && !o.triedDialectRecall {
+	if o.capabilityStore != nil && !o.hasLookedUpDialect {
 		if text, ok := o.capabilityStore.Recall(ctx, o.dialectStoreKey); ok {
 			if d, ok := parseDialect(text); ok {
 				o.dialect, o.lastAcceptedDialect = d, d
 			}
 		}
 	}
-	o.triedDialectRecall = true
+	o.hasLookedUpDialect = true
 	return o.dialect
 }
 
 // switchDialect makes to the dialect of later requests, after a request in the dialect from was rejected. It
-// does nothing if another goroutine has already switched. With dropReasonNone, no parameter is left to drop: if
+// does nothing if another goroutine has already switched. With parameterDropNone, no parameter is left to drop: if
 // parameters were dropped although no error named them, they were not the cause, and switchDialect returns to
 // the last dialect that the service accepted.
 func (o *openAI) switchDialect(from, to apiDialect, dropReason parameterDropReason) {
@@ -131,11 +131,11 @@ func (o *openAI) switchDialect(from, to apiDialect, dropReason parameterDropReas
 	defer o.mu.Unlock()
 	switch {
 	case o.dialect != from: // another goroutine has switched already
-	case dropReason == dropReasonNone && o.dialectIsGuess:
+	case dropReason == parameterDropNone && o.dialectIsGuess:
 		o.dialect, o.dialectIsGuess = o.lastAcceptedDialect, false
 	default:
 		o.dialect = to
-		o.dialectIsGuess = o.dialectIsGuess || dropReason == dropReasonSuspectedFromError
+		o.dialectIsGuess = o.dialectIsGuess || dropReason == parameterDropSuspectedCause
 	}
 }
 

@@ -40,12 +40,12 @@ func promptHash(prompt string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// A question is a case, or a part of a result, to be sent to the evaluator. It is quoted once for all
+// A modelQuestion is a case, or a part of a result, to be sent to the evaluator. It is quoted once for all
 // attempts.
-type question struct {
+type modelQuestion struct {
 	system                          string // system prompt
 	modelInstruction                string // what the model should do with the text
-	facts                           string // facts from shield, in fixed words
+	shieldFacts                     string // shieldFacts from shield, in fixed words
 	quotedActionOrResult            string
 	hasRedactionOutsideSecretFields bool // redaction also removed text outside of the fields that hold the secrets
 }
@@ -54,7 +54,7 @@ type question struct {
 var redactedPattern = prefilter.LazyRegexp(`\[redacted [a-z0-9 -]*\]`)
 
 // newQuestion quotes the action of a case without the secrets that r knows or recognises.
-func newQuestion(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason func(*verdict.Step) string) (*question, error) {
+func newQuestion(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason func(*verdict.TierStep) string) (*modelQuestion, error) {
 	// Check before redaction, which takes time and can shorten a text.
 	if len(payloadText(c)) > MaxPayloadBytes {
 		return nil, errTooLarge
@@ -86,19 +86,19 @@ func newQuestion(c *analysis.ActionCase, r *redact.Redactor, lowerTierAskReason 
 	// in the payload. An agent could hide a command from the evaluator by repeating the command in
 	// such a field.
 	hidden := !bytes.Equal(redactedPattern().ReplaceAll(q.buf, nil), redactedPattern().ReplaceAll(inPlace.buf, nil)) || bytes.Contains(q.buf, []byte(redact.UnexaminedPrefix))
-	return &question{systemPrompt, "Evaluate this action for security:", said, b.String(), hidden}, nil
+	return &modelQuestion{systemPrompt, "Evaluate this action for security:", said, b.String(), hidden}, nil
 }
 
 // prompt returns the prompt of one attempt: the text as quoted data between two lines with the boundary. The
 // text cannot end the quotation: it does not contain the boundary, and quoting escapes its line breaks.
-func (q *question) prompt(canary, boundary string) Prompt {
+func (q *modelQuestion) prompt(canary, boundary string) Prompt {
 	system := strings.NewReplacer(canaryPlaceholder, canary, untrustedDataBoundaryPlaceholder, boundary).Replace(q.system)
 	return Prompt{System: system, User: q.userPrompt(boundary), ReplySchema: []byte(replySchema)}
 }
 
 // userPrompt returns the user prompt. It asks for the reasoning first, so that the model reasons before it decides.
-func (q *question) userPrompt(boundary string) string {
-	return q.modelInstruction + "\n\n" + q.facts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.quotedActionOrResult +
+func (q *modelQuestion) userPrompt(boundary string) string {
+	return q.modelInstruction + "\n\n" + q.shieldFacts + "----- BEGIN UNTRUSTED DATA " + boundary + " -----\n" + q.quotedActionOrResult +
 		"----- END UNTRUSTED DATA " + boundary + " -----\n" + answerInstructions
 }
 

@@ -50,7 +50,7 @@ func TestTrainedModel(t *testing.T) {
 		t.Skip("no server: run make tier2")
 	}
 	memory := &fakeMemory{}
-	p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "gemma", BaseURL: url}, SupportedParameterStore: memory})
+	p, err := NewProvider(Endpoint{Evaluator: config.Evaluator{Provider: "custom", Model: "gemma", BaseURL: url}, CapabilityStore: memory})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ var resultExaminationPrompt string
 // A result that does not fit into one question is read in overlapping parts, so that no sentence is cut. Each
 // part is a separate evaluation.
 const (
-	maxResultParts   = 4
-	partOverlapBytes = 4 << 10 // bytes
+	maxResultParts         = 4
+	resultPartOverlapBytes = 4 << 10 // bytes
 )
 
 // ExamineResultForInjection asks the model whether a tool's result contains instructions for the agent that will read
@@ -60,7 +60,7 @@ func (e *Evaluator) examineResultParts(ctx context.Context, actionType string, r
 	v := verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, Confidence: 1}.Verdict(2)
 	for i, part := range parts {
 		x := &modelExchange{question: newResultPartQuestion(actionType, part, i, len(parts), e.o.Redactor)}
-		one := e.examinePart(asking, ctx, x)
+		one := e.examineResultPart(asking, ctx, x)
 		if one.Decision != verdict.Allow || one.IsAllowedDespiteFailure {
 			return one
 		}
@@ -71,9 +71,9 @@ func (e *Evaluator) examineResultParts(ctx context.Context, actionType string, r
 	return escalateUnreliableAllowOfResult(v, append(r.textsAndMemberNames, actionType))
 }
 
-// examinePart returns the evaluator's verdict on one part of a tool result. requestCtx is the
+// examineResultPart returns the evaluator's verdict on one part of a tool result. requestCtx is the
 // context of the request; its deadline is earlier than that of callerCtx.
-func (e *Evaluator) examinePart(requestCtx, callerCtx context.Context, x *modelExchange) verdict.Verdict {
+func (e *Evaluator) examineResultPart(requestCtx, callerCtx context.Context, x *modelExchange) verdict.Verdict {
 	if err := e.askModelWithRetries(requestCtx, x); err != nil {
 		return e.failureVerdictFor(callerCtx, err, x.canaries)
 	}
@@ -95,7 +95,7 @@ func escalateUnreliableAllowOfResult(v verdict.Verdict, resultTexts []string) ve
 }
 
 // newResultPartQuestion returns the question about part i of n of a quoted result.
-func newResultPartQuestion(actionType string, part []byte, partIndex, partCount int, r *redact.Redactor) *question {
+func newResultPartQuestion(actionType string, part []byte, partIndex, partCount int, r *redact.Redactor) *modelQuestion {
 	var b strings.Builder
 	b.WriteString("Action type: " + quoteActionType(actionType, r) + "\n")
 	if partCount > 1 {
@@ -105,7 +105,7 @@ func newResultPartQuestion(actionType string, part []byte, partIndex, partCount 
 	}
 	b.Write(part)
 	b.WriteByte('\n')
-	return &question{system: resultExaminationPrompt, modelInstruction: "Examine what this tool has returned:", quotedActionOrResult: b.String()}
+	return &modelQuestion{system: resultExaminationPrompt, modelInstruction: "Examine what this tool has returned:", quotedActionOrResult: b.String()}
 }
 
 // A redactedToolResult is a result as it is sent to an evaluator: without credentials and without encoded images
@@ -119,7 +119,7 @@ type redactedToolResult struct {
 }
 
 func redactResult(result any, r *redact.Redactor) redactedToolResult {
-	s := redactedToolResult{redactor: r, remainingTextBudgetBytes: maxResultParts * (MaxPayloadBytes - partOverlapBytes)}
+	s := redactedToolResult{redactor: r, remainingTextBudgetBytes: maxResultParts * (MaxPayloadBytes - resultPartOverlapBytes)}
 	q := promptJSONWriter{maxBytes: s.remainingTextBudgetBytes}
 	value := s.redactedValueCopy("", result, 0)
 	q.appendValue(value, 0)
@@ -134,14 +134,14 @@ func redactResult(result any, r *redact.Redactor) redactedToolResult {
 	return s
 }
 
-// maxResultDepth is how deep a result may be nested.
-const maxResultDepth = 128
+// maxToolResultNesting is how deep a result may be nested.
+const maxToolResultNesting = 128
 
 // redactedValueCopy returns a copy of a result's value as it is sent to the evaluator. A member name such as
 // password marks a text as a credential only if the text is a single word: a server must not hide
 // instructions under such a name.
 func (s *redactedToolResult) redactedValueCopy(memberName string, v any, depth int) any {
-	if depth > maxResultDepth {
+	if depth > maxToolResultNesting {
 		s.remainingTextBudgetBytes = -1
 	}
 	if s.remainingTextBudgetBytes < 0 {
@@ -205,7 +205,7 @@ func (s redactedToolResult) splitIntoOverlappingParts() (out [][]byte) {
 		for !utf8.RuneStart(rest[end]) {
 			end--
 		}
-		next := end - partOverlapBytes
+		next := end - resultPartOverlapBytes
 		for !utf8.RuneStart(rest[next]) {
 			next--
 		}

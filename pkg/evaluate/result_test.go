@@ -106,7 +106,7 @@ func TestLongResults(t *testing.T) {
 		t.Errorf("%+v after %d requests, %d of them charged", v, len(asked), count.admitted)
 	}
 	deep := any(order)
-	for range maxResultDepth + 2 {
+	for range maxToolResultNesting + 2 {
 		deep = []any{deep}
 	}
 	before = len(server.Requests())
@@ -163,7 +163,7 @@ func TestResultsUnasked(t *testing.T) {
 		degraded   bool
 	}{
 		{"not configured", "unavailable", Options{}, verdict.Block, false},
-		{"not configured, a person there", "unavailable", Options{ApprovalUsable: someone}, verdict.Block, false},
+		{"not configured, a person there", "unavailable", Options{CanAskPerson: someone}, verdict.Block, false},
 		{"not configured, failing open", "unavailable", Options{FailOpen: true}, verdict.Allow, true},
 		{"no budget", "budget", Options{Limits: refusing{ErrBudgetExhausted}}, verdict.Block, false},
 		{"no budget, failing open", "budget", Options{Limits: refusing{ErrBudgetExhausted}, FailOpen: true}, verdict.Allow, true},

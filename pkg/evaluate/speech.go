@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// A textAddressingEvaluator is text in a payload that addresses the evaluator.
-type textAddressingEvaluator struct {
+// An evaluatorInjectionFinding is text in a payload that addresses the evaluator.
+type evaluatorInjectionFinding struct {
 	rule                   *speech.Rule
 	textVariantDescription string // where the text was found, for people, for example "the payload, decoded from base64"
 }
@@ -27,15 +27,15 @@ var undecodedTextRule = &speech.Rule{ID: "EV-099", Name: "more encoded text than
 //   - all text that is encoded in the texts above.
 //
 // It also searches each text with look-alike letters normalised.
-func findTextAddressingEvaluator(c *analysis.ActionCase, text string) *textAddressingEvaluator {
+func findTextAddressingEvaluator(c *analysis.ActionCase, text string) *evaluatorInjectionFinding {
 	if r := findRuleIgnoringLookalikes(text); r != nil {
-		return &textAddressingEvaluator{r, "the payload"}
+		return &evaluatorInjectionFinding{r, "the payload"}
 	}
 	texts := payloadStrings(c)
 	if len(texts) > 1 {
-		joined := joinFirstAndLast400Bytes(texts)
+		joined := joinTextEnds(texts)
 		if r := findRuleIgnoringLookalikes(joined); r != nil {
-			return &textAddressingEvaluator{r, "the texts of the payload, joined"}
+			return &evaluatorInjectionFinding{r, "the texts of the payload, joined"}
 		}
 		texts = append(texts, joined)
 	}
@@ -44,19 +44,19 @@ func findTextAddressingEvaluator(c *analysis.ActionCase, text string) *textAddre
 			continue // already searched as part of the payload
 		}
 		if r := findRuleIgnoringLookalikes(v.Text); r != nil {
-			return &textAddressingEvaluator{r, "view " + v.TransformationName + " of " + v.Field}
+			return &evaluatorInjectionFinding{r, "view " + v.TransformationName + " of " + v.Field}
 		}
 		texts = append(texts, v.Text)
 	}
-	var found *textAddressingEvaluator
+	var found *evaluatorInjectionFinding
 	whole := decode.VisitPossibleDecodings(texts, func(l decode.DecodedLayer) bool {
 		if r := findRuleIgnoringLookalikes(l.Text); r != nil {
-			found = &textAddressingEvaluator{r, "the payload, decoded from " + l.Name}
+			found = &evaluatorInjectionFinding{r, "the payload, decoded from " + l.Name}
 		}
 		return found == nil
 	})
 	if found == nil && !whole {
-		return &textAddressingEvaluator{undecodedTextRule, "the payload"}
+		return &evaluatorInjectionFinding{undecodedTextRule, "the payload"}
 	}
 	return found
 }
@@ -64,7 +64,7 @@ func findTextAddressingEvaluator(c *analysis.ActionCase, text string) *textAddre
 // findEvaluatorAddressingRule returns the first rule that matches text which addresses the evaluator: in the given texts one
 // after the other, joined without separators, or decoded.
 func findEvaluatorAddressingRule(texts []string) (found *speech.Rule) {
-	joined := joinFirstAndLast400Bytes(texts)
+	joined := joinTextEnds(texts)
 	for _, text := range [...]string{strings.Join(texts, "\n"), joined} {
 		if r := findRuleIgnoringLookalikes(text); r != nil {
 			return r

@@ -30,9 +30,9 @@ func payloadStrings(c *analysis.ActionCase) []string {
 	return list
 }
 
-// joinFirstAndLast400Bytes joins texts without separators. Only the two ends of a long text are included: text in its middle
+// joinTextEnds joins texts without separators. Only the two ends of a long text are included: text in its middle
 // cannot cross a boundary between two texts.
-func joinFirstAndLast400Bytes(texts []string) string {
+func joinTextEnds(texts []string) string {
 	const end = 400
 	var b strings.Builder
 	for _, s := range texts {

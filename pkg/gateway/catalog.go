@@ -94,17 +94,17 @@ func (k *serverStateAcrossConnections) waitForToolListOrClaimRequest(ctx context
 	return mine
 }
 
-// recordFirstListFailure records that the caller of waitForToolListOrClaimRequest, which had to request the first list, did not
+// recordToolListFailure records that the caller of waitForToolListOrClaimRequest, which had to request the first list, did not
 // receive it.
-func (k *serverStateAcrossConnections) recordFirstListFailure() {
+func (k *serverStateAcrossConnections) recordToolListFailure() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.isToolListReceivedOrRequested = false
 }
 
-// storeOpenQuestions stores the names of the server's open questions under a state key, see
+// storeUnansweredServerQuestions stores the names of the server's open questions under a state key, see
 // [pendingCall.requestStateKey], and drops the oldest keys above maxUnansweredServerQuestions.
-func (k *serverStateAcrossConnections) storeOpenQuestions(stateKey string, questionNames []string) {
+func (k *serverStateAcrossConnections) storeUnansweredServerQuestions(stateKey string, questionNames []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, again := k.questionNamesByRequestStateKey[stateKey]; !again {
@@ -117,11 +117,11 @@ func (k *serverStateAcrossConnections) storeOpenQuestions(stateKey string, quest
 	k.questionNamesByRequestStateKey[stateKey] = questionNames
 }
 
-// hasUnansweredQuestionsRemovingAnswered reports whether unanswered questions of the server are stored under the
+// matchUnansweredQuestions reports whether unanswered questions of the server are stored under the
 // key stateKey. If removeAnswered is true, it also deletes these questions; if keepUnanswered is true as well,
 // it deletes only those whose names are in answeredNames. Names in answeredNames without a stored question are
 // ignored, because by the protocol the server ignores answers to them.
-func (k *serverStateAcrossConnections) hasUnansweredQuestionsRemovingAnswered(stateKey string, answeredNames []string, removeAnswered, keepUnanswered bool) bool {
+func (k *serverStateAcrossConnections) matchUnansweredQuestions(stateKey string, answeredNames []string, removeAnswered, keepUnanswered bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	asked, kept := k.questionNamesByRequestStateKey[stateKey]

@@ -56,22 +56,22 @@ func TestEndlessLists(t *testing.T) {
 // TestStates holds that of too many states the oldest are forgotten.
 func TestStates(t *testing.T) {
 	k := newSharedServerState()
-	k.storeOpenQuestions("old", nil)
+	k.storeUnansweredServerQuestions("old", nil)
 	for i := range maxUnansweredServerQuestions {
-		k.storeOpenQuestions(fmt.Sprint(i), []string{"q", "r"})
+		k.storeUnansweredServerQuestions(fmt.Sprint(i), []string{"q", "r"})
 	}
-	if k.hasUnansweredQuestionsRemovingAnswered("old", nil, false, false) || !k.hasUnansweredQuestionsRemovingAnswered("0", nil, false, false) || len(k.questionNamesByRequestStateKey) > maxUnansweredServerQuestions {
+	if k.matchUnansweredQuestions("old", nil, false, false) || !k.matchUnansweredQuestions("0", nil, false, false) || len(k.questionNamesByRequestStateKey) > maxUnansweredServerQuestions {
 		t.Errorf("%d states are kept, or the wrong ones", len(k.questionNamesByRequestStateKey))
 	}
 	for i, one := range []struct {
 		names []string
 		want  bool
 	}{{[]string{"s"}, true}, {[]string{"q"}, true}, {[]string{"r"}, true}, {[]string{"r"}, false}, {nil, false}} {
-		if got := k.hasUnansweredQuestionsRemovingAnswered("0", one.names, true, true); got != one.want {
+		if got := k.matchUnansweredQuestions("0", one.names, true, true); got != one.want {
 			t.Errorf("answer %d: %t", i, got)
 		}
 	}
-	if !k.hasUnansweredQuestionsRemovingAnswered("1", []string{"q"}, true, false) || k.hasUnansweredQuestionsRemovingAnswered("1", []string{"r"}, true, false) || len(k.requestStateKeysByAge) != len(k.questionNamesByRequestStateKey) {
+	if !k.matchUnansweredQuestions("1", []string{"q"}, true, false) || k.matchUnansweredQuestions("1", []string{"r"}, true, false) || len(k.requestStateKeysByAge) != len(k.questionNamesByRequestStateKey) {
 		t.Errorf("a request is answered twice; %d and %d", len(k.requestStateKeysByAge), len(k.questionNamesByRequestStateKey))
 	}
 }

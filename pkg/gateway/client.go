@@ -49,7 +49,7 @@ var methodsRemovedInStatelessMCP = []string{"initialize", "ping", "logging/setLe
 // handleRequest processes a request of the client, depending on its method: it forwards the request to the
 // server, judges it in a new goroutine, or refuses it, for example if the method is unknown.
 func (g *Gateway) handleRequest(ctx context.Context, r *clientServerRoute, m *message) {
-	class := methodHandlingClassName(m.method)
+	class := methodHandling(m.method)
 	newer := usesStatelessProtocol(m.params)
 	if newer && slices.Contains(methodsRemovedInStatelessMCP, m.method) {
 		class = ""
@@ -189,7 +189,7 @@ func (g *Gateway) handleClientNotification(r *clientServerRoute, m *message) {
 		return
 	}
 	if err := r.sendToServer(m.raw); err != nil {
-		g.countDroppedFrameAndNotifyUser("dropped a notification of the client: %v; update the client", err)
+		g.reportDroppedFrame("dropped a notification of the client: %v; update the client", err)
 	}
 }
 
@@ -204,6 +204,6 @@ func (g *Gateway) forwardClientResponse(r *clientServerRoute, m *message) {
 		return
 	}
 	if err := r.sendToServer(m.raw); err != nil {
-		g.countDroppedFrameAndNotifyUser("dropped an answer of the client: %v; update the client", err)
+		g.reportDroppedFrame("dropped an answer of the client: %v; update the client", err)
 	}
 }

@@ -92,7 +92,7 @@ func (g *Gateway) examineTexts(value object, c *pendingCall) (forwardedValue obj
 		if mark && !structured {
 			w.markTextAsData = g.opts.MarkTextAsData
 		}
-		v, did := w.examineValue("/"+escapePointer(name), name, value, value[name])
+		v, did := w.examineValue("/"+escapeJSONPointerSegment(name), name, value, value[name])
 		result[name] = v
 		isValueChanged = isValueChanged || did
 		invalid = invalid || did && structured && c != nil && c.hasOutputSchema
@@ -132,7 +132,7 @@ func (w *textWalker) examineValue(jsonPointer, memberName string, parent object,
 	case object:
 		out, changed := make(object, len(v)), false
 		for _, name := range sorted.Keys(v) {
-			at := jsonPointer + "/" + escapePointer(name)
+			at := jsonPointer + "/" + escapeJSONPointerSegment(name)
 			w.examineText(at, "", nil, name) // a finding in a key is reported, but the key is not changed
 			e, did := w.examineValue(at, name, v, v[name])
 			out[name] = e
@@ -177,8 +177,10 @@ func (w *textWalker) examineText(jsonPointer, memberName string, parent object, 
 	return clean, true
 }
 
-// escapePointer returns a member name escaped for a JSON pointer that can be displayed.
-func escapePointer(name string) string { return pointerEscaper.Replace(canonjson.Quote(name)) }
+// escapeJSONPointerSegment returns a member name escaped for a JSON pointer that can be displayed.
+func escapeJSONPointerSegment(name string) string {
+	return pointerEscaper.Replace(canonjson.Quote(name))
+}
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 

@@ -54,15 +54,15 @@ type ActionResultHandler func(ctx context.Context, a *action.Action, result any,
 
 // Limits of one connection.
 const (
-	maxPendingRequestsPerDirection  = 1024     // requests that wait for an answer, in each direction
-	maxConcurrentJudgements         = 64       // actions judged concurrently
-	maxServerQuestionsPerConnection = 100      // server requests to the client's model and user
-	maxDroppedFrames                = 1000     // server frames that are dropped before the connection is closed
-	maxDroppedFrameNotices          = 20       // notices about refused frames
-	maxFindingNotices               = 200      // notices about findings
-	maxFrameWriteQueueBytes         = 64 << 20 // bytes that wait to be written
-	defaultJudgeTimeout             = 50 * time.Second
-	judgementGraceAfterClientClose  = 5 * time.Second // time for judgements in progress after the client has closed
+	maxPendingRequestsPerDirection = 1024     // requests that wait for an answer, in each direction
+	maxConcurrentJudgements        = 64       // actions judged concurrently
+	maxQuestionsFromServer         = 100      // server requests to the client's model and user
+	maxDroppedFrames               = 1000     // server frames that are dropped before the connection is closed
+	maxDroppedFrameNotices         = 20       // notices about refused frames
+	maxFindingNotices              = 200      // notices about findings
+	maxFrameWriteQueueBytes        = 64 << 20 // bytes that wait to be written
+	defaultJudgeTimeout            = 50 * time.Second
+	judgementGraceAfterClientClose = 5 * time.Second // time for judgements in progress after the client has closed
 )
 
 // A Gateway relays one connection between a client and a server.
@@ -88,20 +88,20 @@ type Gateway struct {
 
 // A pendingCall is a client request that waits for its response.
 type pendingCall struct {
-	route                    *clientServerRoute
-	id                       []byte
-	method                   string
-	requestTargetNameURIOrID string         // the tool, prompt or resource
-	action                   *action.Action // nil for requests that are not judged
-	requestDigest            string         // digest of the session and of the request's method, target and arguments
-	progressToken            string         // progress token in canonical form; "" if there is none
-	stateless                bool           // uses the stateless version of the protocol
-	listing                  *toolListing   // the tool list that a tools/list page belongs to
-	hasOutputSchema          bool           // the tool has an output schema
-	forwarded                bool
-	answersUnaskedQuestion   bool          // it answers a question that the server did not ask: a protocol error
-	serverResponseToGateway  chan *message // for a request of the gateway itself, receives the server's response, or a nil message if none comes; otherwise a nil channel
-	cancel                   context.CancelFunc
+	route                   *clientServerRoute
+	id                      []byte
+	method                  string
+	requestTarget           string         // the tool, prompt or resource
+	action                  *action.Action // nil for requests that are not judged
+	requestDigest           string         // digest of the session and of the request's method, target and arguments
+	progressToken           string         // progress token in canonical form; "" if there is none
+	stateless               bool           // uses the stateless version of the protocol
+	listing                 *toolListing   // the tool list that a tools/list page belongs to
+	hasOutputSchema         bool           // the tool has an output schema
+	forwarded               bool
+	answersUnaskedQuestion  bool          // it answers a question that the server did not ask: a protocol error
+	serverResponseToGateway chan *message // for a request of the gateway itself, receives the server's response, or a nil message if none comes; otherwise a nil channel
+	cancel                  context.CancelFunc
 }
 
 // New returns a gateway.
@@ -281,8 +281,8 @@ func (g *Gateway) notifyUser(format string, args ...any) {
 	}
 }
 
-// countDroppedFrameAndNotifyUser counts a dropped frame, and notifies the user of the first ones.
-func (g *Gateway) countDroppedFrameAndNotifyUser(format string, args ...any) (tooManyDropped bool) {
+// reportDroppedFrame counts a dropped frame, and notifies the user of the first ones.
+func (g *Gateway) reportDroppedFrame(format string, args ...any) (tooManyDropped bool) {
 	g.mu.Lock()
 	g.droppedFrameCount++
 	tell := g.droppedFrameNotices < maxDroppedFrameNotices

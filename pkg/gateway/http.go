@@ -83,11 +83,11 @@ func (f *HTTPFrontEnd) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
-	if !f.tryReserveBodyBytesOrExchange(0) {
+	if !f.tryReserveCapacity(0) {
 		refuseHTTP(w, http.StatusServiceUnavailable, nil, codeInternalError, "too many requests are in progress; try again later")
 		return
 	}
-	defer f.releaseBodyBytesOrExchange(0)
+	defer f.releaseCapacity(0)
 	x := &httpExchange{endpoint: e, clientName: client, req: req, stream: newResponseStream(w, f.Clock), writer: w}
 	switch req.Method {
 	case http.MethodPost:
@@ -127,10 +127,10 @@ func (f *HTTPFrontEnd) clientName(req *http.Request) (name string, authorized bo
 	return hostOf(req.RemoteAddr), true
 }
 
-// tryReserveBodyBytesOrExchange reserves one exchange if bytesOrZeroForExchange is 0, and otherwise
+// tryReserveCapacity reserves one exchange if bytesOrZeroForExchange is 0, and otherwise
 // that many bytes for the body of a request. It returns false if that would exceed [maxConcurrentHTTPExchanges]
 // or [maxInProgressRequestBodyBytes].
-func (f *HTTPFrontEnd) tryReserveBodyBytesOrExchange(bytesOrZeroForExchange int) bool {
+func (f *HTTPFrontEnd) tryReserveCapacity(bytesOrZeroForExchange int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if bytesOrZeroForExchange > 0 {
@@ -147,7 +147,7 @@ func (f *HTTPFrontEnd) tryReserveBodyBytesOrExchange(bytesOrZeroForExchange int)
 	return true
 }
 
-func (f *HTTPFrontEnd) releaseBodyBytesOrExchange(bytesOrZeroForExchange int) {
+func (f *HTTPFrontEnd) releaseCapacity(bytesOrZeroForExchange int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if bytesOrZeroForExchange > 0 {
@@ -170,11 +170,11 @@ func (f *HTTPFrontEnd) post(x *httpExchange) {
 	if n := x.req.ContentLength; n >= 0 && n < maxRequestBodyBytes {
 		room = int(n) + 1
 	}
-	if !f.tryReserveBodyBytesOrExchange(room) {
+	if !f.tryReserveCapacity(room) {
 		refuse(http.StatusServiceUnavailable, codeInternalError, nil, "too many messages are in progress; try again later")
 		return
 	}
-	defer f.releaseBodyBytesOrExchange(room)
+	defer f.releaseCapacity(room)
 	_ = x.stream.controller.SetReadDeadline(f.Clock().Add(bodyReadTimeout))
 	raw, err := io.ReadAll(http.MaxBytesReader(x.writer, x.req.Body, maxRequestBodyBytes))
 	_ = x.stream.controller.SetReadDeadline(time.Time{})
@@ -249,7 +249,7 @@ func mcpNameHeaderValue(m *message) string {
 // header of this kind that no argument requires, or if the argument is missing.
 func verifiedArgumentHeaders(requestHeader http.Header, t *tool, arguments object) (map[string]string, error) {
 	out := map[string]string{}
-	for name, schema := range objectMember(objectMember(t.parsed, "inputSchema"), "properties") {
+	for name, schema := range objectMember(objectMember(t.parsedDefinition, "inputSchema"), "properties") {
 		schema, _ := schema.(object)
 		header := http.CanonicalHeaderKey("Mcp-Param-" + stringMember(schema, "x-mcp-header"))
 		if stringMember(schema, "x-mcp-header") == "" || requestHeader.Values(header) == nil {

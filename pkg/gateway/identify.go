@@ -10,9 +10,9 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// packageToolClasses is an entry of the table of tool classes that shield ships: the packages that contain one
+// packagedServerToolClasses is an entry of the table of tool classes that shield ships: the packages that contain one
 // MCP server, and the class of each of its tools.
-type packageToolClasses struct {
+type packagedServerToolClasses struct {
 	packageNames []string
 	classByTool  map[string]string // tool classes, by the tool's name
 }

@@ -22,7 +22,7 @@ func (g *Gateway) requestRefusalReason(ctx context.Context, c *pendingCall, m *m
 	if err != nil {
 		return "blocked by shield: " + err.Error()
 	}
-	if !g.answersServerQuestions(c, m.params, false) {
+	if !g.matchAnswersToServerQuestions(c, m.params, false) {
 		c.answersUnaskedQuestion = true
 		return answerToUnaskedQuestionRefusal
 	}
@@ -44,7 +44,7 @@ func (g *Gateway) requestRefusalReason(ctx context.Context, c *pendingCall, m *m
 	if v.Decision != verdict.Allow {
 		return "blocked by shield: " + v.Reasoning
 	}
-	if !g.answersServerQuestions(c, m.params, true) { // another request has answered the question meanwhile
+	if !g.matchAnswersToServerQuestions(c, m.params, true) { // another request has answered the question meanwhile
 		c.answersUnaskedQuestion = true
 		return answerToUnaskedQuestionRefusal
 	}
@@ -95,48 +95,48 @@ func (g *Gateway) proposeAction(ctx context.Context, c *pendingCall, m *message)
 	p := &proposedAction{cwd: g.opts.WorkingDir}
 	switch m.method {
 	case "tools/call":
-		c.requestTargetNameURIOrID = stringMember(m.params, "name")
+		c.requestTarget = stringMember(m.params, "name")
 		g.loadToolList(ctx, c.route, m.params)
-		t, kind, why := g.callableTool(c.requestTargetNameURIOrID)
+		t, kind, why := g.callableTool(c.requestTarget)
 		if why != "" {
 			return nil, errors.New(why)
 		}
-		c.hasOutputSchema = t.parsed["outputSchema"] != nil
-		if why := schemaViolation(objectMember(t.parsed, "inputSchema"), arguments); why != "" {
+		c.hasOutputSchema = t.parsedDefinition["outputSchema"] != nil
+		if why := schemaViolation(objectMember(t.parsedDefinition, "inputSchema"), arguments); why != "" {
 			return nil, errors.New(why)
 		}
 		if err := g.fillActionFromToolCall(p, t, kind, arguments); err != nil {
 			return nil, err
 		}
 	case "resources/read", "resources/subscribe":
-		c.requestTargetNameURIOrID = stringMember(m.params, "uri")
-		if err := setResourceReadAction(p, c.requestTargetNameURIOrID); err != nil {
+		c.requestTarget = stringMember(m.params, "uri")
+		if err := setResourceReadAction(p, c.requestTarget); err != nil {
 			return nil, err
 		}
 	case "prompts/get":
-		c.requestTargetNameURIOrID = stringMember(m.params, "name")
+		c.requestTarget = stringMember(m.params, "name")
 		p.actionType = g.serverSpecificActionType("get_prompt")
-		p.payload = object{"prompt": c.requestTargetNameURIOrID, "arguments": arguments}
+		p.payload = object{"prompt": c.requestTarget, "arguments": arguments}
 	case "completion/complete":
-		c.requestTargetNameURIOrID = stringMember(objectMember(m.params, "ref"), "name") + stringMember(objectMember(m.params, "ref"), "uri")
+		c.requestTarget = stringMember(objectMember(m.params, "ref"), "name") + stringMember(objectMember(m.params, "ref"), "uri")
 		p.actionType = g.serverSpecificActionType("suggest_completion")
 		p.payload = object{"argument": m.params["argument"], "context": m.params["context"]}
 	case "tasks/get", "tasks/result", "tasks/update":
-		c.requestTargetNameURIOrID = stringMember(m.params, "taskId")
+		c.requestTarget = stringMember(m.params, "taskId")
 		p.actionType = g.serverSpecificActionType("get_task")
-		p.payload = object{"task": c.requestTargetNameURIOrID, "answers": m.params["inputResponses"]}
+		p.payload = object{"task": c.requestTarget, "answers": m.params["inputResponses"]}
 		c.hasOutputSchema = true // the results are those of a tool with an output schema
 	default:
 		return nil, fmt.Errorf("shield cannot judge the method %s; do not use it", m.method)
 	}
-	if c.requestTargetNameURIOrID == "" {
+	if c.requestTarget == "" {
 		return nil, fmt.Errorf("the request %s has no name, URI or task; set one", m.method)
 	}
 	about := m.method
 	if strings.HasPrefix(about, "tasks/") { // the same digest for all task methods: tasks/update answers questions from results of the others
 		about = "tasks"
 	}
-	c.requestDigest = hashParts(about, g.opts.SessionID, c.requestTargetNameURIOrID, canonjson.AppendValue(nil, arguments))
+	c.requestDigest = hashParts(about, g.opts.SessionID, c.requestTarget, canonjson.AppendValue(nil, arguments))
 	return p, nil
 }
 

@@ -81,12 +81,12 @@ func (g *Gateway) loadToolList(ctx context.Context, r *clientServerRoute, params
 	for range maxToolsPerServer { // pages
 		m := g.askServer(ctx, r, "tools/list", ask)
 		if m == nil {
-			g.sharedState.recordFirstListFailure()
+			g.sharedState.recordToolListFailure()
 			return
 		}
 		result, _ := m.result.(object)
 		if _, _, err := g.filterToolPage(m, result, l); err != nil {
-			g.sharedState.recordFirstListFailure()
+			g.sharedState.recordToolListFailure()
 			return
 		}
 		next, _ := result["nextCursor"].(string)
@@ -95,7 +95,7 @@ func (g *Gateway) loadToolList(ctx context.Context, r *clientServerRoute, params
 		}
 		ask["cursor"] = next
 	}
-	g.sharedState.recordFirstListFailure()
+	g.sharedState.recordToolListFailure()
 	g.notifyUser("shield reads %d pages of the server's tool list and ignores the rest; disable tools in the server", maxToolsPerServer)
 }
 
@@ -308,7 +308,7 @@ func toolShadowingReason(t *tool, otherServerPins []PinFile) string {
 			case name == instructionsPinName || pin.DefinitionHash == t.definitionSHA256Hex:
 			case lookalikeFoldedToolName(name) == plain && f.Tools[t.name].DefinitionHash != t.definitionSHA256Hex:
 				return fmt.Sprintf("the server %s already has a tool of this name", f.ServerName)
-			case lookalikeFoldedToolName(name) != plain && isUnlikelyOrdinaryWord(name) && mentions(said, name):
+			case lookalikeFoldedToolName(name) != plain && isDistinctiveToolName(name) && mentions(said, name):
 				return fmt.Sprintf("its description names %s, a tool of the server %s", name, f.ServerName)
 			}
 		}
@@ -323,9 +323,9 @@ func lookalikeFoldedToolName(s string) string {
 
 var separatorRemover = strings.NewReplacer("_", "", "-", "", ".", "", "/", "")
 
-// isUnlikelyOrdinaryWord reports whether a name is long and contains "_" or "-", so that it is not an
+// isDistinctiveToolName reports whether a name is long and contains "_" or "-", so that it is not an
 // ordinary word of a description.
-func isUnlikelyOrdinaryWord(name string) bool {
+func isDistinctiveToolName(name string) bool {
 	return len(name) >= 8 && strings.ContainsAny(name, "_-")
 }
 

@@ -43,9 +43,9 @@ type toolParameterShape struct {
 	optionalNames            []string
 }
 
-// methodHandlingClassName returns how requests of a method are handled: "pass", "list" or "judge"; "" if the
+// methodHandling returns how requests of a method are handled: "pass", "list" or "judge"; "" if the
 // method is unknown.
-func methodHandlingClassName(method string) string {
+func methodHandling(method string) string {
 	for _, c := range methodClasses {
 		if slices.Contains(c.methods, method) {
 			return c.class
@@ -68,7 +68,7 @@ func toolActionType(t *tool, s *Server, acceptedActionType string) (actionType s
 			return k.tools[i].actionType, true
 		}
 	}
-	schema := objectMember(t.parsed, "inputSchema")
+	schema := objectMember(t.parsedDefinition, "inputSchema")
 	properties := objectMember(schema, "properties")
 	required, _ := schema["required"].([]any)
 	for _, sh := range shapes {
@@ -117,7 +117,7 @@ func (g *Gateway) fillActionFromToolCall(p *proposedAction, t *tool, acceptedAct
 	action, sure := toolActionType(t, &g.opts.Server, acceptedActionType)
 	kind, template, _ := strings.Cut(action, " ")
 	p.actionType, p.payload = kind, arguments
-	properties := objectMember(objectMember(t.parsed, "inputSchema"), "properties")
+	properties := objectMember(objectMember(t.parsedDefinition, "inputSchema"), "properties")
 	stray := !sure && slices.ContainsFunc(slices.Collect(maps.Keys(arguments)), func(name string) bool { return properties[name] == nil })
 	if template != "" {
 		if p.payload = fillPayloadTemplate(template, arguments); p.payload == nil {
@@ -127,7 +127,7 @@ func (g *Gateway) fillActionFromToolCall(p *proposedAction, t *tool, acceptedAct
 	if kind == "" || stray {
 		p.actionType, p.payload = g.serverSpecificActionType(t.name), arguments
 	}
-	if !sure && hasHint(t.parsed, "destructiveHint") {
+	if !sure && hasHint(t.parsedDefinition, "destructiveHint") {
 		p.minJudgementTier = 2
 	}
 	return g.setWorkingDir(p)

@@ -47,7 +47,7 @@ func (r *CorpusRowRecorder) writeRow(server string, c *pendingCall, a *action.Ac
 	}
 	r.rowCount++
 	row := canonjson.AppendValue(nil, object{
-		"id": server + "-" + strconv.Itoa(r.rowCount), "source": "mcp " + server, "category": c.method + " " + c.requestTargetNameURIOrID,
+		"id": server + "-" + strconv.Itoa(r.rowCount), "source": "mcp " + server, "category": c.method + " " + c.requestTarget,
 		"label": label, "action": act, "reasoning": v.Reasoning,
 	})
 	_, r.err = r.w.Write(append(row, '\n'))

@@ -322,7 +322,7 @@ func (w *clientToRemoteServerRelay) relayEvents(body io.Reader, answersClientReq
 		}
 		m, err := parseBody(ev.data)
 		if err != nil {
-			if w.gateway.countDroppedFrameAndNotifyUser("dropped a message of the server: %v; update the server", err) {
+			if w.gateway.reportDroppedFrame("dropped a message of the server: %v; update the server", err) {
 				return false, err
 			}
 			continue

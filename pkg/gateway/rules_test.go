@@ -22,7 +22,7 @@ func TestRules(t *testing.T) {
 		"poison.yaml": {"poison", func(s string) string {
 			return matchedRuleName(poisonRules[:], toolPoisoningPatterns(), normalizeTextForMatching(s))
 		}},
-		"protocol.yaml": {"asked", requestedSecret},
+		"protocol.yaml": {"asked", requestedSecretKind},
 	} {
 		text, err := os.ReadFile(filepath.Join("rules", file))
 		if err != nil {

@@ -28,7 +28,7 @@ func (g *Gateway) handleServerFrames(r *clientServerRoute, in *frameReader) erro
 				g.withholdResponse(c, err.Error())
 				g.finishCallWithoutResponse(c)
 			}
-			if g.countDroppedFrameAndNotifyUser("dropped a message of the server: %v; update the server", err) {
+			if g.reportDroppedFrame("dropped a message of the server: %v; update the server", err) {
 				return fmt.Errorf("the connection was closed: the server sent more than %d messages that are not valid MCP; update the server", maxDroppedFrames)
 			}
 			continue
@@ -53,7 +53,7 @@ func (g *Gateway) handleServerMessage(r *clientServerRoute, m *message) error {
 	default:
 		err = g.handleServerResponse(r, m)
 	}
-	if err != nil && g.countDroppedFrameAndNotifyUser("%v", err) {
+	if err != nil && g.reportDroppedFrame("%v", err) {
 		return fmt.Errorf("the connection was closed: the server sent more than %d messages that shield dropped; update the server", maxDroppedFrames)
 	}
 	return nil
@@ -123,7 +123,7 @@ func (g *Gateway) forwardResponse(r *clientServerRoute, c *pendingCall, m *messa
 		return
 	}
 	if result["resultType"] == "input_required" || result["inputRequests"] != nil {
-		if why := g.resultInputRequestsRefusalReason(c, result); why != "" {
+		if why := g.inputRequestsRefusalReason(c, result); why != "" {
 			g.withholdResponse(c, why)
 			return
 		}
@@ -141,7 +141,7 @@ func (g *Gateway) forwardResponse(r *clientServerRoute, c *pendingCall, m *messa
 // examineAndForwardResponse forwards a response after its examination.
 func (g *Gateway) examineAndForwardResponse(c *pendingCall, m *message, responseMemberName string, value object) {
 	out, findings, changed := g.examineTexts(value, c)
-	g.notifyFindings(c.method+" "+c.requestTargetNameURIOrID, findings)
+	g.notifyFindings(c.method+" "+c.requestTarget, findings)
 	if g.opts.OnActionResult != nil && c.action != nil {
 		if err := g.opts.OnActionResult(context.Background(), c.action, value, findings); err != nil {
 			g.withholdResponse(c, err.Error())
@@ -248,7 +248,7 @@ func (g *Gateway) handleServerNotification(r *clientServerRoute, m *message) err
 		delete(g.openRequestIDsFromServer, key)
 		g.mu.Unlock()
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		if g.wasClientToldOfListChange(m.method) {
+		if g.wasListChangeAnnounced(m.method) {
 			return nil
 		}
 	default:
@@ -272,9 +272,9 @@ func (g *Gateway) handleServerNotification(r *clientServerRoute, m *message) err
 	return nil
 }
 
-// wasClientToldOfListChange reports whether the client was already told that a list has changed and has not
+// wasListChangeAnnounced reports whether the client was already told that a list has changed and has not
 // requested it since, and records that it is told.
-func (g *Gateway) wasClientToldOfListChange(method string) bool {
+func (g *Gateway) wasListChangeAnnounced(method string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	of := listNameOfMethod(method)

@@ -153,36 +153,36 @@ var methodClasses = [...]struct {
 
 // Clients are the MCP clients whose lists of servers are known.
 var Clients = [...]Client{
-	{"claude-desktop", "Claude Desktop", [][]string{[]string{"mcpServers"}}, []ClientFile{
+	{"claude-desktop", "Claude Desktop", [][]string{[]string{"mcpServers"}}, []ClientSettingsFile{
 		{"user", "darwin", "Library/Application Support/Claude/claude_desktop_config.json"},
 		{"user", "windows", "AppData/Roaming/Claude/claude_desktop_config.json"},
 		{"user", "linux", ".config/Claude/claude_desktop_config.json"},
 	}},
-	{"claude-code", "Claude Code", [][]string{[]string{"mcpServers"}, []string{"projects", "*", "mcpServers"}}, []ClientFile{
+	{"claude-code", "Claude Code", [][]string{[]string{"mcpServers"}, []string{"projects", "*", "mcpServers"}}, []ClientSettingsFile{
 		{"user", "", ".claude.json"},
 		{"project", "", ".mcp.json"},
 	}},
-	{"cursor", "Cursor", [][]string{[]string{"mcpServers"}}, []ClientFile{
+	{"cursor", "Cursor", [][]string{[]string{"mcpServers"}}, []ClientSettingsFile{
 		{"user", "", ".cursor/mcp.json"},
 		{"project", "", ".cursor/mcp.json"},
 	}},
-	{"vscode", "VS Code", [][]string{[]string{"servers"}}, []ClientFile{
+	{"vscode", "VS Code", [][]string{[]string{"servers"}}, []ClientSettingsFile{
 		{"user", "darwin", "Library/Application Support/Code/User/mcp.json"},
 		{"user", "windows", "AppData/Roaming/Code/User/mcp.json"},
 		{"user", "linux", ".config/Code/User/mcp.json"},
 		{"project", "", ".vscode/mcp.json"},
 	}},
-	{"codex", "OpenAI Codex", [][]string{[]string{"mcp_servers"}}, []ClientFile{
+	{"codex", "OpenAI Codex", [][]string{[]string{"mcp_servers"}}, []ClientSettingsFile{
 		{"user", "", ".codex/config.toml"},
 		{"project", "", ".codex/config.toml"},
 	}},
-	{"gemini-cli", "Gemini CLI", [][]string{[]string{"mcpServers"}}, []ClientFile{
+	{"gemini-cli", "Gemini CLI", [][]string{[]string{"mcpServers"}}, []ClientSettingsFile{
 		{"user", "", ".gemini/settings.json"},
 		{"project", "", ".gemini/settings.json"},
 	}},
 }
 
-var shippedClasses = [...]packageToolClasses{
+var shippedClasses = [...]packagedServerToolClasses{
 	{[]string{"@modelcontextprotocol/server-filesystem"}, map[string]string{
 		"read_file":                 "reads",
 		"read_text_file":            "reads",

@@ -23,7 +23,7 @@ type tool struct {
 	definitionSHA256Hex     string // SHA-256 of definition, in hex
 	canonicalJSONDefinition []byte // the tool as canonical JSON, without the members that [normalizeTool] removes
 	raw                     []byte // as the server sent it
-	parsed                  object
+	parsedDefinition        object
 	findings                Findings
 }
 
@@ -46,7 +46,7 @@ func (g *Gateway) newTool(raw []byte) (*tool, error) {
 	if !ok {
 		return nil, errors.New("its definition is not a JSON object")
 	}
-	t := &tool{name: stringMember(value, "name"), raw: raw, parsed: value}
+	t := &tool{name: stringMember(value, "name"), raw: raw, parsedDefinition: value}
 	if !validToolNamePattern().MatchString(t.name) {
 		return nil, fmt.Errorf("its name %q has characters other than letters, digits and _ - . /", canonjson.Quote(t.name))
 	}

@@ -19,10 +19,10 @@ import (
 func (g *Gateway) serverRequestRefusalReason(method string, params object) string {
 	g.mu.Lock()
 	g.serverQuestionCount++
-	over := g.serverQuestionCount > maxServerQuestionsPerConnection
+	over := g.serverQuestionCount > maxQuestionsFromServer
 	g.mu.Unlock()
 	if over {
-		return fmt.Sprintf("the server sent more than %d requests to the user or the model on this connection; reconnect", maxServerQuestionsPerConnection)
+		return fmt.Sprintf("the server sent more than %d requests to the user or the model on this connection; reconnect", maxQuestionsFromServer)
 	}
 	if method == "sampling/createMessage" {
 		if !g.opts.AllowsSampling {
@@ -32,7 +32,7 @@ func (g *Gateway) serverRequestRefusalReason(method string, params object) strin
 	}
 	if address, isLink := params["url"]; isLink || params["mode"] == "url" {
 		address, _ := address.(string)
-		return g.userLinkRefusalReason(address)
+		return g.elicitationURLRefusalReason(address)
 	}
 	w := textWalker{examiner: secretRequestExaminer{}}
 	w.examineValue("", "", nil, object{"message": params["message"], "requestedSchema": params["requestedSchema"]})
@@ -55,8 +55,8 @@ func (g *Gateway) errorResponseRefusalReason(responseError object) string {
 	return ""
 }
 
-// userLinkRefusalReason returns why a server may not ask the user to open an address; "" if it may.
-func (g *Gateway) userLinkRefusalReason(address string) string {
+// elicitationURLRefusalReason returns why a server may not ask the user to open an address; "" if it may.
+func (g *Gateway) elicitationURLRefusalReason(address string) string {
 	canonical, host := effect.NormalizeURL(address)
 	u, err := url.Parse(canonical)
 	switch {
@@ -79,7 +79,7 @@ func (g *Gateway) userLinkRefusalReason(address string) string {
 type secretRequestExaminer struct{}
 
 func (secretRequestExaminer) CleanTextAndFindings(s string) (string, []TextFinding) {
-	name := requestedSecret(s)
+	name := requestedSecretKind(s)
 	if name == "" && strings.ContainsFunc(s, isInvisible) {
 		name = "text in invisible characters"
 	}
@@ -89,10 +89,10 @@ func (secretRequestExaminer) CleanTextAndFindings(s string) (string, []TextFindi
 	return s, nil
 }
 
-// requestedSecret returns the kind of secret that a text asks for, for example "a password, key or token": the
+// requestedSecretKind returns the kind of secret that a text asks for, for example "a password, key or token": the
 // name of the first rule that matches the text; "" if none does. The text is matched with and without folding
 // look-alike letters to Latin, since rules can contain letters of other scripts.
-func requestedSecret(s string) string {
+func requestedSecretKind(s string) string {
 	name := matchedRuleName(askedRules[:], secretRequestPatterns(), normalizeWords(s))
 	if name == "" {
 		name = matchedRuleName(askedRules[:], secretRequestPatterns(), strings.ToLower(s))
@@ -117,10 +117,10 @@ func normalizeWords(s string) string {
 	return normalizeTextForMatching(b.String())
 }
 
-// resultInputRequestsRefusalReason returns why the member inputRequests of a server's result is refused. It
+// inputRequestsRefusalReason returns why the member inputRequests of a server's result is refused. It
 // contains requests to the client, its model or its user. If the client may answer all of them, the reason is
 // "", and their names are stored with the result's requestState.
-func (g *Gateway) resultInputRequestsRefusalReason(c *pendingCall, result object) string {
+func (g *Gateway) inputRequestsRefusalReason(c *pendingCall, result object) string {
 	requests := objectMember(result, "inputRequests")
 	for _, name := range sorted.Keys(requests) {
 		request, _ := requests[name].(object)
@@ -135,7 +135,7 @@ func (g *Gateway) resultInputRequestsRefusalReason(c *pendingCall, result object
 			return why
 		}
 	}
-	g.sharedState.storeOpenQuestions(c.requestStateKey(result), slices.Collect(maps.Keys(requests)))
+	g.sharedState.storeUnansweredServerQuestions(c.requestStateKey(result), slices.Collect(maps.Keys(requests)))
 	return ""
 }
 
@@ -145,7 +145,7 @@ func (c *pendingCall) requestStateKey(paramsOrResult object) string {
 	return c.requestDigest + hashParts(canonjson.AppendValue(nil, paramsOrResult["requestState"]))
 }
 
-// answersServerQuestions reports whether the answers in a request belong to questions of the server. The server
+// matchAnswersToServerQuestions reports whether the answers in a request belong to questions of the server. The server
 // must have asked in a result for the same request of the same client, with the same requestState. It also
 // returns true for a request that has neither answers nor a requestState.
 //
@@ -153,7 +153,7 @@ func (c *pendingCall) requestStateKey(paramsOrResult object) string {
 // tasks/update, only the questions that the request answers are deleted. For other methods, all questions with
 // this requestState are deleted; without a requestState none are, because repeated answers cannot be
 // distinguished.
-func (g *Gateway) answersServerQuestions(c *pendingCall, params object, removeAnswered bool) bool {
+func (g *Gateway) matchAnswersToServerQuestions(c *pendingCall, params object, removeAnswered bool) bool {
 	answers, answered := params["inputResponses"]
 	_, given := params["requestState"]
 	if !answered && !given {
@@ -161,5 +161,5 @@ func (g *Gateway) answersServerQuestions(c *pendingCall, params object, removeAn
 	}
 	named, ok := answers.(object)
 	task := c.method == "tasks/update"
-	return (ok || !answered) && g.sharedState.hasUnansweredQuestionsRemovingAnswered(c.requestStateKey(params), slices.Collect(maps.Keys(named)), removeAnswered && (given || task), task)
+	return (ok || !answered) && g.sharedState.matchUnansweredQuestions(c.requestStateKey(params), slices.Collect(maps.Keys(named)), removeAnswered && (given || task), task)
 }

@@ -8,14 +8,14 @@ import (
 
 // A Client is a program that has a list of MCP servers.
 type Client struct {
-	Name           string
-	Title          string     // product name
-	ServerKeyPaths [][]string // key paths to the objects that contain the servers by name; "*" matches every key
-	SettingsFiles  []ClientFile
+	Name               string
+	Title              string     // product name
+	ServerListKeyPaths [][]string // key paths to the objects that contain the servers by name; "*" matches every key
+	SettingsFiles      []ClientSettingsFile
 }
 
-// A ClientFile is a settings file with a server list.
-type ClientFile struct {
+// A ClientSettingsFile is a settings file with a server list.
+type ClientSettingsFile struct {
 	UserOrProjectScope string // user: below the home folder; project: below the project folder
 	OnlyOnGOOS         string // as in GOOS; "" for all
 	Path               string // relative to the home or project folder, with slashes

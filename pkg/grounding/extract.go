@@ -16,10 +16,10 @@ type ObjectOperationSet uint8
 
 // The kinds of operations.
 const (
-	Delete ObjectOperationSet = 1 << iota
-	Change
-	Send
-	Fetch
+	OperationDelete ObjectOperationSet = 1 << iota
+	OperationChange
+	OperationSend
+	OperationFetch
 )
 
 // A PromptNamedObject is an object that the user names in a prompt, such as a file or a host, with the
@@ -41,7 +41,7 @@ const (
 	maxFullyReadPromptRunes = 600     // maximum characters of a prompt that is read in full; of a longer prompt only the first line is read
 	maxFullyReadPromptLines = 8
 	maxNamedObjects         = 32
-	maxNameBytes            = 200
+	maxObjectNameBytes      = 200
 	maxQuoteBytes           = 80
 )
 
@@ -84,7 +84,7 @@ func CanonicalObjectName(name string) string {
 		name = strings.TrimRight(name, "/")
 	}
 	name = strings.TrimPrefix(name, "./")
-	if name == "" || len(name) > maxNameBytes || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if name == "" || len(name) > maxObjectNameBytes || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""
 	}
 	return name
@@ -211,7 +211,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 	for i, w := range lower {
 		if requestVerbs()[w] != 0 || w == "," || w == "and" {
 			within = false
-		} else if placePrepositions(w) && does&Delete != 0 && !negated && (w != "at" || len(out) > 0) { // a place follows, not an object to delete, as in: delete all keys in redis-1
+		} else if placePrepositions(w) && does&OperationDelete != 0 && !negated && (w != "at" || len(out) > 0) { // a place follows, not an object to delete, as in: delete all keys in redis-1
 			within = true
 		}
 		switch {
@@ -231,7 +231,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 			}
 			continue
 		case w == "let" && fresh && !governed && i+2 < len(lower) && lower[i+2] == "know":
-			does, fresh, first = Send, false, true
+			does, fresh, first = OperationSend, false, true
 			continue
 		case (pronouns[w] || refersToEarlierObject(lower, i)) && does != 0 && (first || negated) && !governed: // delete it
 			of := before
@@ -282,9 +282,9 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 			does, governed, first = d, false, true
 			continue
 		}
-		if d, ok := requestVerbs()[w]; ok && (fresh || negated) && !(i > 0 && articles(lower[i-1])) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
+		if d, ok := requestVerbs()[w]; ok && (fresh || negated) && !(i > 0 && determiners(lower[i-1])) && !(i+1 < len(lower) && lower[i+1] == "branch" && i > 0 && lower[i-1] == "the") {
 			if w == "push" && i > 0 && (lower[i-1] == "force" || strings.HasPrefix(lower[i-1], "--force")) {
-				d |= Delete
+				d |= OperationDelete
 			}
 			if !governed || lower[max(i-1, 0)] == "then" {
 				does, governed, first = d, false, true
@@ -300,9 +300,9 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 			continue
 		}
 		if strings.HasPrefix(w, "--delete") && does != 0 || w == "--force" || w == "--force-with-lease" {
-			does |= Delete
+			does |= OperationDelete
 		}
-		if fillerWords(w) || fresh && (firstWordsOfCommandSentences(w) || objectNouns()[w] != "" && i > 0 && firstWordsOfCommandSentences(lower[i-1])) {
+		if fillerWords(w) || fresh && (cliProgramNames(w) || objectNouns()[w] != "" && i > 0 && cliProgramNames(lower[i-1])) {
 			continue
 		}
 		fresh = false
@@ -320,7 +320,7 @@ func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObje
 		}
 		for _, n := range of {
 			if within && !negated {
-				n.WantedOrForbiddenOperations &^= Delete
+				n.WantedOrForbiddenOperations &^= OperationDelete
 			}
 			if n.WantedOrForbiddenOperations != 0 {
 				out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: noun, WantedOrForbiddenOperations: n.WantedOrForbiddenOperations, AreOperationsForbidden: negated, Quote: said})
@@ -352,15 +352,15 @@ func markZeroScalingAsDelete(lowerWords []string, objects []PromptNamedObject) [
 	for i := max(at, 0); at >= 0 && i+1 < len(lowerWords); i++ {
 		if lowerWords[i] == "to" && (lowerWords[i+1] == "zero" || lowerWords[i+1] == "0") {
 			for k := range objects {
-				objects[k].WantedOrForbiddenOperations |= Delete
+				objects[k].WantedOrForbiddenOperations |= OperationDelete
 			}
 		}
 	}
 	return objects
 }
 
-// articles are words before nouns. A verb after one is a noun: the push to main-1 fails.
-var articles = wordSet("the a an this that every each our my your their its last first previous")
+// determiners are words before nouns. A verb after one is a noun: the push to main-1 fails.
+var determiners = wordSet("the a an this that every each our my your their its last first previous")
 
 // areNamesOfOneMention reports whether all names come from one mention of an object.
 func areNamesOfOneMention(list []PromptNamedObject) bool {
@@ -391,8 +391,8 @@ func participleSubjectStart(lower []string, participleIndex int) (from int, isNe
 // mention have the same Quote.
 func possiblePronounReferents(words, wordsInLowerCase []string) (out []PromptNamedObject) {
 	for i := range wordsInLowerCase {
-		if name, noun, ok := objectNameAt(words, wordsInLowerCase, i, false); ok && !fillerWords(wordsInLowerCase[i]) && !firstWordsOfCommandSentences(wordsInLowerCase[i]) && ObjectOperationSet(0) == requestVerbs()[wordsInLowerCase[i]] {
-			for _, n := range namesImpliedByUserGivenName(name, Delete|Change|Send|Fetch) {
+		if name, noun, ok := objectNameAt(words, wordsInLowerCase, i, false); ok && !fillerWords(wordsInLowerCase[i]) && !cliProgramNames(wordsInLowerCase[i]) && ObjectOperationSet(0) == requestVerbs()[wordsInLowerCase[i]] {
+			for _, n := range namesImpliedByUserGivenName(name, OperationDelete|OperationChange|OperationSend|OperationFetch) {
 				out = append(out, PromptNamedObject{Name: n.Name, ObjectKindNoun: noun, Quote: words[i]})
 			}
 		}
@@ -408,8 +408,8 @@ func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperatio
 			out = append(out, PromptNamedObject{Name: name, WantedOrForbiddenOperations: does})
 		}
 	}
-	if at := strings.IndexByte(userGivenName, '@'); at > 0 && !strings.ContainsAny(userGivenName, "/:") && operations&Delete == 0 { // if the user does not want Delete, a mail address counts only if Send is the only operation
-		if operations != Send {
+	if at := strings.IndexByte(userGivenName, '@'); at > 0 && !strings.ContainsAny(userGivenName, "/:") && operations&OperationDelete == 0 { // if the user does not want Delete, a mail address counts only if Send is the only operation
+		if operations != OperationSend {
 			return nil
 		}
 	}
@@ -422,12 +422,12 @@ func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperatio
 	host, path, _ := strings.Cut(rest, "/")
 	at, file, remote := strings.Cut(host, ":")
 	_, at, _ = cutLast(at, "@")
-	switch place := operations &^ Delete; { // the host of a page gets all operations except Delete: deleting a page does not delete its host
+	switch place := operations &^ OperationDelete; { // the host of a page gets all operations except Delete: deleting a page does not delete its host
 	case strings.HasPrefix(userGivenName, "@"), strings.HasPrefix(userGivenName, "/"), strings.HasPrefix(userGivenName, "~"):
 	case isURL && path == "":
 		add(at, operations)
 	case isURL:
-		add(at, place|Fetch)
+		add(at, place|OperationFetch)
 		folders := strings.SplitN(strings.TrimSuffix(path, ".git"), "/", 3)
 		add(strings.Join(folders[:min(len(folders), 2)], "/"), operations)
 	case remote && file != "" && strings.Contains(at, "."), path != "" && strings.Contains(strings.TrimPrefix(host, "."), ".") && !strings.HasPrefix(host, "."):
@@ -443,8 +443,8 @@ func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperatio
 // pronouns refer to objects mentioned before.
 var pronouns = map[string]bool{"it": true, "them": true, "both": true, "her": true, "him": true}
 
-// firstWordsOfCommandSentences are the first words of commands that people write as sentences.
-var firstWordsOfCommandSentences = wordSet("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
+// cliProgramNames are the first words of commands that people write as sentences.
+var cliProgramNames = wordSet("kubectl git gh helm aws gcloud az gsutil docker podman npm pnpm yarn psql mysql terraform heroku vercel fly flyctl doctl twine cargo curl wget rsync-cli mongosh redis-cli systemctl")
 
 // isQuestionRequestingOperation reports whether a question asks for an operation.
 func isQuestionRequestingOperation(lowerCaseWords []string) bool {

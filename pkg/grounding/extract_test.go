@@ -15,7 +15,7 @@ func told(list []PromptNamedObject) string {
 		for _, d := range []struct {
 			of   ObjectOperationSet
 			name string
-		}{{Delete, "delete "}, {Change, "change "}, {Send, "send "}, {Fetch, "fetch "}} {
+		}{{OperationDelete, "delete "}, {OperationChange, "change "}, {OperationSend, "send "}, {OperationFetch, "fetch "}} {
 			if n.WantedOrForbiddenOperations&d.of != 0 {
 				text += d.name
 			}

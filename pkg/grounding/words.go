@@ -23,13 +23,13 @@ func wordSet(text string) func(word string) bool {
 var requestVerbs = sync.OnceValue(func() map[string]ObjectOperationSet {
 	out := map[string]ObjectOperationSet{}
 	for list, does := range map[string]ObjectOperationSet{
-		"asked_delete":    Delete,
-		"asked_change":    Change,
-		"asked_overwrite": Change | Delete,
-		"asked_upload":    Change | Send,
-		"asked_send":      Send,
-		"asked_fetch":     Fetch,
-		"asked_connect":   Fetch | Change | Send,
+		"asked_delete":    OperationDelete,
+		"asked_change":    OperationChange,
+		"asked_overwrite": OperationChange | OperationDelete,
+		"asked_upload":    OperationChange | OperationSend,
+		"asked_send":      OperationSend,
+		"asked_fetch":     OperationFetch,
+		"asked_connect":   OperationFetch | OperationChange | OperationSend,
 	} {
 		for _, w := range knowledge.VerbsIn(list) {
 			out[w] |= does
@@ -109,7 +109,7 @@ func replacePhrasesWithVerbs(sentence string) string {
 
 // pastParticiples maps the past participles of request verbs, such as deleted, to their operations.
 var pastParticiples = sync.OnceValue(func() map[string]ObjectOperationSet {
-	out := map[string]ObjectOperationSet{"sent": Send, "put": Change | Send, "set": Change, "reset": Delete, "overwritten": Change | Delete, "cut": Delete, "written": Change, "shut": Change}
+	out := map[string]ObjectOperationSet{"sent": OperationSend, "put": OperationChange | OperationSend, "set": OperationChange, "reset": OperationDelete, "overwritten": OperationChange | OperationDelete, "cut": OperationDelete, "written": OperationChange, "shut": OperationChange}
 	for w, does := range requestVerbs() {
 		switch {
 		case strings.HasSuffix(w, "e"):

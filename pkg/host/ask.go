@@ -20,10 +20,10 @@ func (h *Host) CheckHostAwaitsUserAnswer() error {
 	return nil
 }
 
-// CheckSendingHostWaitsForUserAnswer returns nil if the host that sent an event waits for its user's answer when a hook answers
+// CheckSessionAwaitsUserAnswer returns nil if the host that sent an event waits for its user's answer when a hook answers
 // "ask", judged by its version and permission mode; otherwise the reason. in is the hook's input;
 // running is nil if the host's process is unknown. The version is "" if it does not matter.
-func (h *Host) CheckSendingHostWaitsForUserAnswer(ctx context.Context, in []byte, getenv func(string) string, running *HostProcess) (version string, err error) {
+func (h *Host) CheckSessionAwaitsUserAnswer(ctx context.Context, in []byte, getenv func(string) string, running *HostProcess) (version string, err error) {
 	ask := h.description.Ask
 	if err := h.CheckHostAwaitsUserAnswer(); err != nil {
 		return "", err
@@ -81,7 +81,7 @@ func versionNumbers(version string) (out []int) {
 }
 
 // ResponseAskingUser returns the answer that makes the host ask its user about an event, one JSON text. It is for events
-// for which [Host.CheckSendingHostWaitsForUserAnswer] returns nil.
+// for which [Host.CheckSessionAwaitsUserAnswer] returns nil.
 func (h *Host) ResponseAskingUser(ctx context.Context, e Event, reason string) ([]byte, error) {
 	if h.description.Ask.AskResponseJQ == "" || reason == "" {
 		return nil, errors.New("hooks of this host cannot ask its user; set approval.channels: auto to be asked on the approval page")
@@ -93,7 +93,7 @@ func (h *Host) ResponseAskingUser(ctx context.Context, e Event, reason string) (
 	return encodeCompactJSON(out)
 }
 
-// VersionAndPermissionModeSources returns the environment variables that [Host.CheckSendingHostWaitsForUserAnswer] reads, and the files in which a project
+// VersionAndPermissionModeSources returns the environment variables that [Host.CheckSessionAwaitsUserAnswer] reads, and the files in which a project
 // could set them, or install a hook that answers for the user. A variable that such a file names is not
 // trusted.
 func (h *Host) VersionAndPermissionModeSources() (envVariables []string, settingsFiles []HostSettingsFile) {

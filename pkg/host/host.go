@@ -123,7 +123,7 @@ type Event struct {
 	Actions         []jsontext.Value // all must be allowed; none if the event proposes nothing
 	ToolResult      *ToolResult      // the result of a tool that has run the actions in Actions; nil for an event before a tool runs
 	EndedSessionID  string           // ID of the session whose agent stops; "" for another event
-	Prompt          *Prompt          // a prompt that the user may have written; nil for another event
+	Prompt          *UserPrompt      // a prompt that the user may have written; nil for another event
 }
 
 // ToolResult is the result of a tool.

@@ -93,7 +93,7 @@ func (p *HostSettingsFile) inspectTemplateFile(doc []byte, form installedTextTem
 			in.ResultHooks = []Hook{{Command: f.afterToolHookCommand, TimeoutSeconds: timeout}}
 		}
 		return in
-	case p.host.mentionsShieldHookCommand(doc) && p.OnlyHandlesResults():
+	case p.host.mentionsShieldHookCommand(doc) && p.HasOnlyResultHook():
 		return SettingsFileInspection{ResultHooks: []Hook{{Problems: []string{err.Error() + "; run 'shield hook install' again"}}}}
 	case p.host.mentionsShieldHookCommand(doc):
 		return SettingsFileInspection{HostIgnoresFileReasons: []string{err.Error() + ", so the host may not call shield; run 'shield hook install' again"}}

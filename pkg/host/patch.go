@@ -38,9 +38,9 @@ func parsePatch(text string) (actions []any, err error) {
 		if f.Op == patch.Move {
 			add("move_file", map[string]any{"source": files[i-1].Path, "destination": f.Path})
 		}
-		payload := map[string]any{"path": f.Path, "content": f.Added}
-		if f.Removed != "" {
-			payload["old_string"] = f.Removed
+		payload := map[string]any{"path": f.Path, "content": f.AddedLines}
+		if f.RemovedLines != "" {
+			payload["old_string"] = f.RemovedLines
 		}
 		add("write_file", payload)
 	}

@@ -174,7 +174,7 @@ func TestForeignFiles(t *testing.T) {
 		if p.ShieldOwnedFileTemplate != "" && strings.Contains(p.filledTemplateText, "ask(") {
 			changed = strings.Replace(p.filledTemplateText, "await ask(", "void ask(", 1)
 		}
-		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.BeforeToolHooks) > 0 || p.HasToolHook() && len(in.HostIgnoresFileReasons) == 0 || p.OnlyHandlesResults() && len(in.ResultHooks[0].Problems) == 0 {
+		if in := p.Inspect(ctx, "/f", []byte(changed+"\nexit 0\n"), nil); len(in.BeforeToolHooks) > 0 || p.HasToolHook() && len(in.HostIgnoresFileReasons) == 0 || p.HasOnlyResultHook() && len(in.ResultHooks[0].Problems) == 0 {
 			t.Errorf("a file that was changed is read as %+v", in)
 		}
 		if got, err := p.Uninstall(ctx, []byte(changed+"\nexit 0\n"), nil); err == nil {

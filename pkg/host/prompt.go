@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A Prompt is a text that the host reports as its user's.
-type Prompt struct {
+// A UserPrompt is a text that the host reports as its user's.
+type UserPrompt struct {
 	Session                     string
 	ID                          string // ID of the prompt; "" if the host gives none
 	Text                        string // "" if the user certainly did not write it
@@ -14,13 +14,13 @@ type Prompt struct {
 }
 
 // parsePrompt parses the event that reports a user prompt.
-func (h *Host) parsePrompt(ctx context.Context, in any) (*Prompt, error) {
+func (h *Host) parsePrompt(ctx context.Context, in any) (*UserPrompt, error) {
 	out, err := h.runJQForOneResult(ctx, h.description.Prompt.ReadPromptJQ, in)
 	if err != nil {
 		return nil, err
 	}
 	read, _ := out.(map[string]any)
-	p := &Prompt{MustCheckAuthorInTranscript: h.description.Prompt.ReadTranscriptRowJQ != ""}
+	p := &UserPrompt{MustCheckAuthorInTranscript: h.description.Prompt.ReadTranscriptRowJQ != ""}
 	p.Session, _ = read["session"].(string)
 	p.ID, _ = read["id"].(string)
 	p.Text, _ = read["text"].(string)

@@ -9,7 +9,7 @@ import (
 
 // CanReplaceResult reports whether a hook can replace the tool's result after an event.
 func (h *Host) CanReplaceResult(event string) bool {
-	return h.description.ReplaceResultResponseJQ != "" && !slices.Contains(h.description.IrreplaceableResultEvents, event)
+	return h.description.ReplaceResultResponseJQ != "" && !slices.Contains(h.description.ReadOnlyResultEvents, event)
 }
 
 // parseResult parses the tool result in a hook's input.

@@ -23,7 +23,7 @@ func editTOMLServers(doc []byte, table string, change func(ServerCommand) (Serve
 		return nil, nil, broken
 	}
 	servers, _ := want[table].(map[string]any)
-	commands := map[string]commandChange{}
+	commands := map[string]serverCommandReplacement{}
 	for name, v := range servers {
 		server, _ := v.(map[string]any)
 		was := ServerCommand{ServerName: name}
@@ -40,7 +40,7 @@ func editTOMLServers(doc []byte, table string, change func(ServerCommand) (Serve
 		if was.Command == "" || !did {
 			continue
 		}
-		commands[name], changed = commandChange{was, now}, append(changed, name)
+		commands[name], changed = serverCommandReplacement{was, now}, append(changed, name)
 		server["command"] = now.Command
 		words := []any{}
 		for _, arg := range now.Args {
@@ -71,14 +71,14 @@ func withoutEmptyServerArgs(doc map[string]any, table string) map[string]any {
 
 var tableHeaderPattern = prefilter.LazyRegexp(`^\s*\[\s*([A-Za-z0-9_-]+)\s*(?:\.\s*("[^"\\]*"|'[^']*'|[A-Za-z0-9_-]+))?\s*(.*)\]`)
 
-// commandChange is an old and a new command.
-type commandChange struct{ oldCommand, newCommand ServerCommand }
+// serverCommandReplacement is an old and a new command.
+type serverCommandReplacement struct{ oldCommand, newCommand ServerCommand }
 
 // replaceServerCommandLines replaces the commands and arguments below table headers.
-func replaceServerCommandLines(doc, table string, commands map[string]commandChange) string {
+func replaceServerCommandLines(doc, table string, commands map[string]serverCommandReplacement) string {
 	var b strings.Builder
 	lines := strings.SplitAfter(doc, "\n")
-	var c *commandChange
+	var c *serverCommandReplacement
 	var written quotedFormByWord
 	added := "" // the args line that shield writes if a command has no args line; an equal line was written by shield
 	for i := 0; i < len(lines); i++ {
@@ -101,7 +101,7 @@ func replaceServerCommandLines(doc, table string, commands map[string]commandCha
 		}
 		switch {
 		case name == "command":
-			b.WriteString(editCommand(line, len(key)+1, written.quote(c.newCommand.Command)))
+			b.WriteString(replaceTOMLCommandValue(line, len(key)+1, written.quote(c.newCommand.Command)))
 			args := strings.Replace(key, "command", "args", 1) + "= "
 			if added = args + written.quoteAsArray(c.oldCommand.Args) + lineEnding(line); len(c.oldCommand.Args) == 0 && len(c.newCommand.Args) > 0 {
 				b.WriteString(args + written.quoteAsArray(c.newCommand.Args) + lineEnding(line))
@@ -146,9 +146,9 @@ func lineEnding(line string) string {
 	return "\n"
 }
 
-// editCommand replaces the value in the line of a TOML file that sets the command of an MCP server.
+// replaceTOMLCommandValue replaces the value in the line of a TOML file that sets the command of an MCP server.
 // The old value begins at the offset from.
-func editCommand(line string, from int, command string) string {
+func replaceTOMLCommandValue(line string, from int, command string) string {
 	from += len(line[from:]) - len(strings.TrimLeft(line[from:], " \t"))
 	if end := quotedWordEndOffset([]byte(line), from); end > 0 {
 		return line[:from] + command + line[end:]

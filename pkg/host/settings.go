@@ -44,7 +44,7 @@ type HookCommands struct {
 	BeforeTool string // command line to run before a tool runs
 	AfterTool  string // after a tool has returned a result
 	Permission string // command line to run before the host's permission prompt, see [Host.ForPermissionPromptEvents]; "" for none
-	Prompt     string // command line to run when the host reports a prompt of the user; "" for none
+	UserPrompt string // command line to run when the host reports a prompt of the user; "" for none
 }
 
 // HookSettings returns how to configure the host to run command lines as its hooks. timeout is in
@@ -73,7 +73,7 @@ func (h *Host) HookSettings(ctx context.Context, hookCommands HookCommands, time
 				line = hookCommands.Permission
 			}
 			if e.IsForPromptEvent {
-				line = hookCommands.Prompt
+				line = hookCommands.UserPrompt
 			}
 			value, err := h.runJQForOneResult(ctx, e.Value, map[string]any{"command": line, "after": hookCommands.AfterTool, "timeout": timeout})
 			if err != nil {
@@ -152,15 +152,15 @@ func (p *HostSettingsFile) appendBlock(doc []byte, block string) []byte {
 	return append(bytes.Clone(doc), block...)
 }
 
-// An installedBlock is shield's lines in a file, with the template that parses them.
-type installedBlock struct {
+// A shieldTextBlock is shield's lines in a file, with the template that parses them.
+type shieldTextBlock struct {
 	text     string
 	template installedTextTemplate
 }
 
 // cutShieldBlocks returns a file without shield's blocks, and the blocks: at most one of this version, and one of
 // each older version.
-func (p *HostSettingsFile) cutShieldBlocks(doc []byte) (rest []byte, blocks []installedBlock, err error) {
+func (p *HostSettingsFile) cutShieldBlocks(doc []byte) (rest []byte, blocks []shieldTextBlock, err error) {
 	rest = doc
 	for _, form := range append([]installedTextTemplate{p.fileTemplate}, p.obsoleteInstalledTemplates...) {
 		var text string
@@ -168,7 +168,7 @@ func (p *HostSettingsFile) cutShieldBlocks(doc []byte) (rest []byte, blocks []in
 			return nil, nil, err
 		}
 		if text != "" {
-			blocks = append(blocks, installedBlock{text, form})
+			blocks = append(blocks, shieldTextBlock{text, form})
 		}
 	}
 	return rest, blocks, nil

@@ -17,9 +17,9 @@ type installedTextTemplate struct {
 	pattern *regexp.Regexp // matches every text of the template
 }
 
-// placeholderPatterns maps each placeholder of an [installedTextTemplate] to the regular expression that matches
+// regexpByTemplatePlaceholder maps each placeholder of an [installedTextTemplate] to the regular expression that matches
 // the text in its place.
-var placeholderPatterns = map[string]string{
+var regexpByTemplatePlaceholder = map[string]string{
 	"@LINE@":      `(?P<line>[^\n]*)`,
 	"@QUOTED@":    `(?P<quoted>"(?:[^"\\\n]|\\.)*")`,
 	"@AFTERLINE@": `(?P<afterline>[^\n]*)`,
@@ -31,7 +31,7 @@ var placeholderPatterns = map[string]string{
 
 func newTemplate(text string) installedTextTemplate {
 	form := regexp.QuoteMeta(text)
-	for mark, group := range placeholderPatterns {
+	for mark, group := range regexpByTemplatePlaceholder {
 		form = strings.ReplaceAll(form, regexp.QuoteMeta(mark), group)
 	}
 	return installedTextTemplate{text, regexp.MustCompile(form)}

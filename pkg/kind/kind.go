@@ -33,7 +33,7 @@ const ModelSuspicionFinding = "model"
 // alwaysAskedKinds are the kinds of effects about which a person is always asked.
 var alwaysAskedKinds = []effect.Kind{
 	effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.TamperWithShield, effect.RunDownload,
-	effect.RunDecodedText, effect.RunSiblingCommandOutput, effect.RemoteShell, effect.UnknownEffect, effect.StopProcess, effect.ChangeSystem,
+	effect.RunDecodedText, effect.RunCommandOutput, effect.RemoteShell, effect.UnknownEffect, effect.StopProcess, effect.ChangeSystem,
 }
 
 // OfAction returns the kind of an action, to which an approval for similar actions can apply.
@@ -43,7 +43,7 @@ func OfAction(c *analysis.ActionCase, findings []string, asksAboutEffect func(i 
 	if err := CheckApprovalReusable(c, findings); err != nil {
 		return ActionKind{}, err
 	}
-	f := factCollector{c: c}
+	f := actionFactCollector{c: c}
 	command := c.Action.Type == "execute_command"
 	if !command {
 		f.addFact("tool " + c.Action.Type)
@@ -70,13 +70,13 @@ func OfAction(c *analysis.ActionCase, findings []string, asksAboutEffect func(i 
 			return ActionKind{}, err
 		}
 	}
-	if len(f.collected) == 0 || !command && len(f.collected) == 1 && len(c.Effects) == 0 {
+	if len(f.factTexts) == 0 || !command && len(f.factTexts) == 1 && len(c.Effects) == 0 {
 		return ActionKind{}, errors.New("no effect of the action is known")
 	}
-	sorted.SortStrings(f.collected)
+	sorted.SortStrings(f.factTexts)
 	findings = slices.Clone(findings)
 	sorted.SortStrings(findings)
-	return ActionKind{ActionFactTexts: slices.Compact(f.collected), MatchedRuleAndClassifierIDs: slices.Compact(findings)}, nil
+	return ActionKind{ActionFactTexts: slices.Compact(f.factTexts), MatchedRuleAndClassifierIDs: slices.Compact(findings)}, nil
 }
 
 // CheckApprovalReusable returns why a person must approve each action of a kind, regardless of earlier answers; nil if
@@ -113,7 +113,7 @@ func OfOnlyThisAction(c *analysis.ActionCase, findings []string) (ActionKind, er
 		switch e := &c.Effects[i]; e.KindForPolicies() {
 		case effect.ReadSecret, effect.ReadClipboard, effect.SendSecret, effect.ChangePrivilege, effect.Persist, effect.TamperWithShield, effect.RunDownload, effect.RemoteShell:
 			return ActionKind{}, fmt.Errorf("the user must approve each action with the effect %s", e.KindForPolicies())
-		case effect.UnknownEffect, effect.RunSiblingCommandOutput, effect.RunDecodedText:
+		case effect.UnknownEffect, effect.RunCommandOutput, effect.RunDecodedText:
 			if e.Cause != effect.CauseUnreadScript && !c.IsUnknownToolEffect(e) {
 				return ActionKind{}, errors.New("the code that the action runs is unknown before it runs")
 			}
@@ -154,16 +154,16 @@ var sensitivePaths = sync.OnceValue(func() *effect.Globs {
 	return g
 })
 
-// A factCollector collects the facts of an action.
-type factCollector struct {
+// An actionFactCollector collects the facts of an action.
+type actionFactCollector struct {
 	c         *analysis.ActionCase
-	collected []string
+	factTexts []string
 }
 
-func (f *factCollector) addFact(s string) { f.collected = append(f.collected, s) }
+func (f *actionFactCollector) addFact(s string) { f.factTexts = append(f.factTexts, s) }
 
 // addEffectFacts adds the facts of an effect.
-func (f *factCollector) addEffectFacts(e *effect.Effect) error {
+func (f *actionFactCollector) addEffectFacts(e *effect.Effect) error {
 	if e.Kind == effect.Execute {
 		return f.addProgramFacts(e)
 	}
@@ -206,7 +206,7 @@ func (f *factCollector) addEffectFacts(e *effect.Effect) error {
 
 // folderRepresentingPath returns the folder that represents a path: the workspace or a hidden folder in it, the temporary
 // folder, or else the file's own folder.
-func (f *factCollector) folderRepresentingPath(e *effect.Effect) (string, error) {
+func (f *actionFactCollector) folderRepresentingPath(e *effect.Effect) (string, error) {
 	place := f.c.ExecutionContext()
 	if e.PathIsPattern && !strings.HasPrefix(e.Path, "/") {
 		return "", errors.New("the changed files are unknown")
@@ -224,7 +224,7 @@ func (f *factCollector) folderRepresentingPath(e *effect.Effect) (string, error)
 		}
 		return at, nil
 	}
-	if folder, rest := effect.SplitTemporary(e.Path); folder != "" && !(e.PathIsPattern && strings.Contains(rest, "**")) {
+	if folder, rest := effect.CutTemporaryFolder(e.Path); folder != "" && !(e.PathIsPattern && strings.Contains(rest, "**")) {
 		return folder, nil
 	}
 	if e.PathIsPattern {
@@ -246,7 +246,7 @@ func (f *factCollector) folderRepresentingPath(e *effect.Effect) (string, error)
 // enclosingProgram returns the program of an effect: the innermost whose text span contains the
 // effect's, or the last program before it. outerProgram is another program whose span contains that
 // program's; nil if there is none.
-func (f *factCollector) enclosingProgram(effectIndex int) (innermostProgram, outerProgram *effect.Effect) {
+func (f *actionFactCollector) enclosingProgram(effectIndex int) (innermostProgram, outerProgram *effect.Effect) {
 	all, from := f.c.Effects, f.c.Effects[effectIndex].Span
 	for k := range all {
 		e := &all[k]
@@ -272,7 +272,7 @@ func (f *factCollector) enclosingProgram(effectIndex int) (innermostProgram, out
 
 // addProgramFacts adds a fact about the program of an Execute effect: its name, subcommands, operands and
 // options in generalized form. It returns an error if the program can have unknown effects.
-func (f *factCollector) addProgramFacts(e *effect.Effect) error {
+func (f *actionFactCollector) addProgramFacts(e *effect.Effect) error {
 	switch {
 	case e.Class == effect.ReadOnly:
 		f.addFact("run programs that only read")
@@ -323,7 +323,7 @@ func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 			continue
 		}
 		operands++
-		if (command.FreeNames[id] || command.LaterNames[id] && operands > 1) && operandGeneralizedToNamePattern().MatchString(w) && !strings.Contains(w, "..") && !command.MainBranches[w] {
+		if (command.FreeNames[id] || command.LaterNames[id] && operands > 1) && nameOperandPattern().MatchString(w) && !strings.Contains(w, "..") && !command.MainBranches[w] {
 			w = "NAME"
 		} else {
 			w = f.generalizedOperandText(e, w)
@@ -338,14 +338,14 @@ func (f *factCollector) addProgramFacts(e *effect.Effect) error {
 }
 
 var (
-	operandGeneralizedToNamePattern = prefilter.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
-	numericSegment                  = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
+	nameOperandPattern = prefilter.LazyRegexp(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+	numericSegment     = regexp.MustCompile(`(^|/)[0-9]+(/|$)`)
 )
 
 // generalizedOperandText returns the form of an operand in the facts that actions of a kind share: the folder
 // for a path of an effect, the host for a URL, # for numbers such as issue numbers of network programs, or else
 // the operand itself.
-func (f *factCollector) generalizedOperandText(programEffect *effect.Effect, operand string) string {
+func (f *actionFactCollector) generalizedOperandText(programEffect *effect.Effect, operand string) string {
 	if scheme, rest, ok := strings.Cut(operand, "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")
 		return scheme + "://" + host

@@ -44,14 +44,14 @@ func VariantsWithOneWordChanged(a *action.Action) (out []*action.Action) {
 			continue
 		}
 		if key != "command" {
-			for _, other := range wordsWithOtherNumberOrName(text) {
+			for _, other := range wordVariants(text) {
 				with(key, other)
 			}
 			continue
 		}
 		words := strings.Split(text, " ")
 		for i := len(words) - 1; i > 0; i-- {
-			for _, other := range wordsWithOtherNumberOrName(words[i]) {
+			for _, other := range wordVariants(words[i]) {
 				with(key, strings.Join(slices.Concat(words[:i], []string{other}, words[i+1:]), " "))
 			}
 		}
@@ -59,9 +59,9 @@ func VariantsWithOneWordChanged(a *action.Action) (out []*action.Action) {
 	return out
 }
 
-// wordsWithOtherNumberOrName returns variants of a word: the next number, or a path with another file name or
+// wordVariants returns variants of a word: the next number, or a path with another file name or
 // number. It returns nil for options and shell syntax.
-func wordsWithOtherNumberOrName(word string) (out []string) {
+func wordVariants(word string) (out []string) {
 	if word == "" || strings.HasPrefix(word, "-") || strings.ContainsAny(word, "$`'\"|&;<>(){}*?[]\\") {
 		return nil
 	}

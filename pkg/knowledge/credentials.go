@@ -5,8 +5,8 @@ import "strings"
 // maxVariableNameBytes is the maximum length of a variable's name that is checked, in bytes.
 const maxVariableNameBytes = 255
 
-// VariableNames are parts of names of environment variables that hold credentials, in upper case.
-type VariableNames struct {
+// SecretVariableNameParts are parts of names of environment variables that hold credentials, in upper case.
+type SecretVariableNameParts struct {
 	Words              []string // parts that can be anywhere in a name
 	Endings            []string // ends of a name
 	WholeNames         []string `yaml:"whole"`  // names
@@ -20,7 +20,7 @@ func IsSecretVariableName(name string) bool {
 		return true
 	}
 	name = strings.ToUpper(name)
-	return !anyPartMatches(SecretVariables.NonSecretNameParts, name, strings.Contains) && HasSecretNamePart(name)
+	return !anyNamePartMatches(SecretVariables.NonSecretNameParts, name, strings.Contains) && HasSecretNamePart(name)
 }
 
 // HasSecretNamePart reports whether a word that a program is asked to print is probably the name of a
@@ -31,11 +31,11 @@ func HasSecretNamePart(name string) bool {
 	}
 	name = strings.ToUpper(name)
 	n := &SecretVariables
-	return anyPartMatches(n.Words, name, strings.Contains) || anyPartMatches(n.Endings, name, strings.HasSuffix) ||
-		anyPartMatches(n.WholeNames, name, func(name, whole string) bool { return name == whole })
+	return anyNamePartMatches(n.Words, name, strings.Contains) || anyNamePartMatches(n.Endings, name, strings.HasSuffix) ||
+		anyNamePartMatches(n.WholeNames, name, func(name, whole string) bool { return name == whole })
 }
 
-func anyPartMatches(parts []string, name string, has func(name, part string) bool) bool {
+func anyNamePartMatches(parts []string, name string, has func(name, part string) bool) bool {
 	for _, part := range parts {
 		if has(name, part) {
 			return true

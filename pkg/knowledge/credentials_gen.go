@@ -886,4 +886,4 @@ var LaterClasses = [...]LaterExecutedFileClass{
 var TemplateWords = []string{"example", "sample", "template", "dist", "defaults", ".schema"}
 
 // SecretVariables are the names of variables that hold credentials.
-var SecretVariables = VariableNames{Words: []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "AUTH_KEY", "ENCRYPTION_KEY", "DATABASE_URL", "CONNECTION_STRING", "WEBHOOK"}, Endings: []string{"_PAT", "_PASS", "_PWD"}, WholeNames: []string{"PGPASS", "MYSQL_PWD", "PASS"}, NonSecretNameParts: []string{"SSH_AUTH_SOCK", "PUBLIC", "KEYBOARD", "TOKENIZER", "TOKENS", "PASSWD_FILE", "KEYWORD"}}
+var SecretVariables = SecretVariableNameParts{Words: []string{"SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "AUTH_KEY", "ENCRYPTION_KEY", "DATABASE_URL", "CONNECTION_STRING", "WEBHOOK"}, Endings: []string{"_PAT", "_PASS", "_PWD"}, WholeNames: []string{"PGPASS", "MYSQL_PWD", "PASS"}, NonSecretNameParts: []string{"SSH_AUTH_SOCK", "PUBLIC", "KEYBOARD", "TOKENIZER", "TOKENS", "PASSWD_FILE", "KEYWORD"}}

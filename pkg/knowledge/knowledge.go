@@ -34,8 +34,8 @@ type SecretNameWords struct {
 	SecretPropertyWords       []string `yaml:"about"`  // last words of names for a property of a secret, such as token_length; the property is not secret
 }
 
-// A Login says where a program's arguments or standard input contain a secret.
-type Login struct {
+// A ProgramSecretInput says where a program's arguments or standard input contain a secret.
+type ProgramSecretInput struct {
 	Programs                []string // names of programs, in lower case and without ".exe"
 	SubcommandWords         []string `yaml:"sub"`      // words that must be among the arguments, in this order
 	RequiredOption          string   `yaml:"with"`     // an option that must be present; "" for none

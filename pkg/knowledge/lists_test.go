@@ -71,7 +71,7 @@ func TestRunsValue(t *testing.T) {
 		var got []string
 		for _, g := range CodeLoadingGroupsOfVariable(c.name) {
 			if g.IsCodeRunningValue(c.value) {
-				got = append(got, g.CodeLanguage+g.PathAddressOptionOrSwitchKind)
+				got = append(got, g.CodeLanguage+g.NonCodeValueMeaning)
 			}
 		}
 		if !slices.Equal(got, c.runs) {

@@ -11,21 +11,21 @@ import (
 // A CodeLoadingVariableGroup is a group of environment variables that make programs run or load
 // something other than what their command line says.
 type CodeLoadingVariableGroup struct {
-	EffectOnPrograms              string   // what programs do with the variables, as in: less runs these to open and close a file
-	Names                         []string // "*" matches any text
-	CodeLanguage                  string   // language of the value if it is code, such as "shell"; "file" if it names a file of code
-	PathAddressOptionOrSwitchKind string   // meaning of the value, if not code: "place", "tools", "home", "output", "source", "server", "options", "build" or "check", see running.yaml; if this and CodeLanguage are "", the setting is not judged
-	FileLanguage                  string   // language of the file that the value names
-	Prefix                        string   // characters that are cut from the start of a value; the rest is the code
-	RunningValuePattern           string   // RE2; a value without a match runs nothing
-	HarmlessValuePattern          string   // RE2; a value that matches as a whole runs nothing
-	HarmlessValueCheckName        string   // "pager": a value that names a common pager or editor, such as less or vim, runs nothing; "" for no check
+	ProgramEffectDescription string   // what programs do with the variables, as in: less runs these to open and close a file
+	Names                    []string // "*" matches any text
+	CodeLanguage             string   // language of the value if it is code, such as "shell"; "file" if it names a file of code
+	NonCodeValueMeaning      string   // meaning of the value, if not code: "place", "tools", "home", "output", "source", "server", "options", "build" or "check", see running.yaml; if this and CodeLanguage are "", the setting is not judged
+	FileLanguage             string   // language of the file that the value names
+	Prefix                   string   // characters that are cut from the start of a value; the rest is the code
+	CodeRunningValuePattern  string   // RE2; a value without a match runs nothing
+	HarmlessValuePattern     string   // RE2; a value that matches as a whole runs nothing
+	HarmlessValueCheckName   string   // "pager": a value that names a common pager or editor, such as less or vim, runs nothing; "" for no check
 }
 
 // CodeLoadingGroupsOfVariable returns the groups that contain a variable, in the order of running.yaml.
 func CodeLoadingGroupsOfVariable(variableName string) []*CodeLoadingVariableGroup {
 	var out []*CodeLoadingVariableGroup
-	for p := range variablesWithKnownValueMeaning().candidates(variableName) {
+	for p := range judgedVariablePatterns().candidates(variableName) {
 		if matchName(p.name, variableName) && (len(out) == 0 || out[len(out)-1] != p.group) {
 			out = append(out, p.group)
 		}
@@ -49,34 +49,34 @@ func VariableLoadsCode(name string) bool {
 // HoldsCodeFolders reports whether the group's values are folders in which programs look for code; most such folders
 // are the user's own.
 func (r *CodeLoadingVariableGroup) HoldsCodeFolders() bool {
-	return r.CodeLanguage == "file" && r.FileLanguage == "" && r.RunningValuePattern != ""
+	return r.CodeLanguage == "file" && r.FileLanguage == "" && r.CodeRunningValuePattern != ""
 }
 
-// IsCodeRunningValue reports whether, by RunningValuePattern and HarmlessValuePattern, a value of the
+// IsCodeRunningValue reports whether, by CodeRunningValuePattern and HarmlessValuePattern, a value of the
 // group's variables may run code.
 func (r *CodeLoadingVariableGroup) IsCodeRunningValue(value string) bool {
-	if r.RunningValuePattern != "" && !cachedExpression(r.RunningValuePattern).MatchString(value) {
+	if r.CodeRunningValuePattern != "" && !cachedRegexp(r.CodeRunningValuePattern).MatchString(value) {
 		return false
 	}
-	return r.HarmlessValuePattern == "" || !cachedExpression(`^(?:`+r.HarmlessValuePattern+`)$`).MatchString(value)
+	return r.HarmlessValuePattern == "" || !cachedRegexp(`^(?:`+r.HarmlessValuePattern+`)$`).MatchString(value)
 }
 
-// expressionCache caches the compiled expressions of running.yaml.
-var expressionCache struct {
+// regexpCache caches the compiled expressions of running.yaml.
+var regexpCache struct {
 	sync.Mutex
 	compiled map[string]*regexp.Regexp
 }
 
-func cachedExpression(text string) *regexp.Regexp {
-	expressionCache.Lock()
-	defer expressionCache.Unlock()
-	re := expressionCache.compiled[text]
+func cachedRegexp(text string) *regexp.Regexp {
+	regexpCache.Lock()
+	defer regexpCache.Unlock()
+	re := regexpCache.compiled[text]
 	if re == nil {
-		if expressionCache.compiled == nil {
-			expressionCache.compiled = map[string]*regexp.Regexp{}
+		if regexpCache.compiled == nil {
+			regexpCache.compiled = map[string]*regexp.Regexp{}
 		}
 		re = regexp.MustCompile(text) // the generator has checked that it compiles
-		expressionCache.compiled[text] = re
+		regexpCache.compiled[text] = re
 	}
 	return re
 }
@@ -91,15 +91,15 @@ type codeLoadingVariablePattern struct {
 // variablePatternsByFirstByte holds patterns of names by their first byte, "*" included.
 type variablePatternsByFirstByte map[byte][]codeLoadingVariablePattern
 
-var variablesWithKnownValueMeaning = sync.OnceValue(func() variablePatternsByFirstByte {
+var judgedVariablePatterns = sync.OnceValue(func() variablePatternsByFirstByte {
 	return indexNames(func(r *CodeLoadingVariableGroup) bool {
-		return r.CodeLanguage != "" || r.PathAddressOptionOrSwitchKind != ""
+		return r.CodeLanguage != "" || r.NonCodeValueMeaning != ""
 	}, func(s string) string { return s })
 })
 
 var codeLoadingVariables = sync.OnceValue(func() variablePatternsByFirstByte {
 	return indexNames(func(r *CodeLoadingVariableGroup) bool {
-		return !slices.Contains([]string{"source", "server", "check", "build", "tools", "home"}, r.PathAddressOptionOrSwitchKind)
+		return !slices.Contains([]string{"source", "server", "check", "build", "tools", "home"}, r.NonCodeValueMeaning)
 	}, strings.ToUpper)
 })
 

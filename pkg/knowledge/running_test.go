@@ -13,7 +13,7 @@ func TestRunningVariablesAreDropped(t *testing.T) {
 	for _, g := range RunningGroups {
 		for _, pattern := range g.Names {
 			name := strings.ReplaceAll(pattern, "*", "X")
-			if g.PathAddressOptionOrSwitchKind != "source" && g.PathAddressOptionOrSwitchKind != "server" && g.PathAddressOptionOrSwitchKind != "check" && g.PathAddressOptionOrSwitchKind != "build" && g.PathAddressOptionOrSwitchKind != "tools" && g.PathAddressOptionOrSwitchKind != "home" && (!VariableLoadsCode(name) || !VariableLoadsCode(strings.ToLower(name))) {
+			if g.NonCodeValueMeaning != "source" && g.NonCodeValueMeaning != "server" && g.NonCodeValueMeaning != "check" && g.NonCodeValueMeaning != "build" && g.NonCodeValueMeaning != "tools" && g.NonCodeValueMeaning != "home" && (!VariableLoadsCode(name) || !VariableLoadsCode(strings.ToLower(name))) {
 				t.Errorf("%s stays in the environment", name)
 			}
 			if judged := len(CodeLoadingGroupsOfVariable(name)) > 0; g.CodeLanguage != "" && !judged {

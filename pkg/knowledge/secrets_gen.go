@@ -294,8 +294,8 @@ var SecretNames = SecretNameWords{Passwords: []string{"password", "passwd", "pas
 // SecretService has, by form, a label of the names of the hosts of the service that a credential is for.
 var SecretService = map[string]string{"anthropic-admin-api-key": "anthropic", "anthropic-api-key": "anthropic", "anthropic-key": "anthropic", "aws-access-key": "amazonaws", "aws-access-token": "amazonaws", "digitalocean-access-token": "digitalocean", "digitalocean-pat": "digitalocean", "digitalocean-refresh-token": "digitalocean", "gcp-api-key": "googleapis", "github-app-token": "github", "github-fine-grained-pat": "github", "github-fine-grained-token": "github", "github-oauth": "github", "github-pat": "github", "github-refresh-token": "github", "github-token": "github", "gitlab-pat": "gitlab", "gitlab-pat-routable": "gitlab", "gitlab-token": "gitlab", "huggingface-access-token": "huggingface", "npm-access-token": "npmjs", "openai-api-key": "openai", "openai-key": "openai", "pypi-token": "pypi", "pypi-upload-token": "pypi", "sendgrid-api-token": "sendgrid", "sendgrid-key": "sendgrid", "slack-app-token": "slack", "slack-bot-token": "slack", "slack-config-access-token": "slack", "slack-config-refresh-token": "slack", "slack-legacy-bot-token": "slack", "slack-legacy-token": "slack", "slack-legacy-workspace-token": "slack", "slack-token": "slack", "slack-user-token": "slack", "stripe-access-token": "stripe", "stripe-key": "stripe"}
 
-// Logins are the programs that are given secrets.
-var Logins = [...]Login{
+// ProgramSecretInputs are the programs that are given secrets.
+var ProgramSecretInputs = [...]ProgramSecretInput{
 	{Programs: []string{"mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow", "mysqlsh", "mariadb", "mariadb-dump", "mariadb-admin", "mycli"}, AttachedSecretOptions: []string{"-p"}},
 	{Programs: []string{"mysqladmin", "mariadb-admin"}, SubcommandWords: []string{"password"}, SecretOperandIndex: -1},
 	{Programs: []string{"redis-cli", "valkey-cli", "keydb-cli"}, SecretValueOptions: []string{"-a", "--pass"}},

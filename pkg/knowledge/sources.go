@@ -20,9 +20,9 @@ func (f *PackageSourceSetting) Addresses(text string) []string {
 		return nil
 	}
 	var out []string
-	for _, m := range cachedExpression(f.AddressSettingPattern).FindAllStringSubmatch(text, maxAddressesPerText) {
+	for _, m := range cachedRegexp(f.AddressSettingPattern).FindAllStringSubmatch(text, maxAddressesPerText) {
 		text := strings.ReplaceAll(m[1], `\`, "")
-		found := cachedExpression(addressPattern).FindAllString(text, maxAddressesPerText)
+		found := cachedRegexp(addressPattern).FindAllString(text, maxAddressesPerText)
 		if len(found) == 0 && strings.Contains(text, ".") && !strings.ContainsAny(text, " \"") {
 			found = []string{"https://" + text} // a path that begins with its host
 		}
@@ -36,7 +36,7 @@ const addressPattern = `(?i)\b(?:https?|ssh|git)://[^\s"'<>|;,)\]}]+`
 
 // ConfiguresPackageVerification reports whether a text configures the verification of packages.
 func (f *PackageSourceSetting) ConfiguresPackageVerification(text string) bool {
-	return f.VerificationSettingPattern != "" && cachedExpression(f.VerificationSettingPattern).MatchString(text)
+	return f.VerificationSettingPattern != "" && cachedRegexp(f.VerificationSettingPattern).MatchString(text)
 }
 
 // maxAddressesPerText is the maximum number of addresses returned for one text.

@@ -16,7 +16,7 @@ func TestSourceSettings(t *testing.T) {
 		if !strings.Contains(f.AddressSettingPattern, "://") {
 			continue
 		}
-		sets, err := prefilter.SecondaryRequiredLiteralSets(f.AddressSettingPattern)
+		sets, err := prefilter.AdditionalRequiredLiteralSets(f.AddressSettingPattern)
 		first, err1 := prefilter.RequiredLiteralAlternatives(f.AddressSettingPattern)
 		if err != nil || err1 != nil {
 			t.Fatal(err, err1)

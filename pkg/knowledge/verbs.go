@@ -14,10 +14,10 @@ type VerbList struct {
 
 // A verbEntry is the entry of a word in verbs.yaml.
 type verbEntry struct {
-	isToolNameVerb                bool // in "things" of verbs.yaml or in a list before it; only these lists are used for names of tools
-	lastToolVerbListWithWordIndex int  // index in VerbLists of the last list before "things" of verbs.yaml that contains the word; 0 if none
-	isAlsoNoun                    bool
-	listBits                      uint64 // bit set, by index in VerbLists, of all lists with the word
+	isToolNameVerb        bool // in "things" of verbs.yaml or in a list before it; only these lists are used for names of tools
+	lastToolVerbListIndex int  // index in VerbLists of the last list before "things" of verbs.yaml that contains the word; 0 if none
+	isAlsoNoun            bool
+	listBits              uint64 // bit set, by index in VerbLists, of all lists with the word
 }
 
 var verbEntries = sync.OnceValue(func() map[string]verbEntry {
@@ -29,7 +29,7 @@ var verbEntries = sync.OnceValue(func() map[string]verbEntry {
 			v.listBits |= 1 << i
 			switch {
 			case i < things:
-				v.isToolNameVerb, v.lastToolVerbListWithWordIndex = true, i
+				v.isToolNameVerb, v.lastToolVerbListIndex = true, i
 			case i == things:
 				v.isToolNameVerb, v.isAlsoNoun = true, true
 			}
@@ -56,9 +56,9 @@ func ToolNameVerb(toolName string) (verb, verbListName string) {
 		if !v.isToolNameVerb || reads && v.isAlsoNoun && !joined {
 			continue
 		}
-		reads = reads || VerbLists[v.lastToolVerbListWithWordIndex].Name == "reads"
-		if v.lastToolVerbListWithWordIndex > worst {
-			worst, verb = v.lastToolVerbListWithWordIndex, w
+		reads = reads || VerbLists[v.lastToolVerbListIndex].Name == "reads"
+		if v.lastToolVerbListIndex > worst {
+			worst, verb = v.lastToolVerbListIndex, w
 		}
 	}
 	if worst < 0 {

@@ -118,8 +118,8 @@ type archiveEntryWalker struct {
 	visit      fileVisitor
 }
 
-// checkedEntryPathAndIsFile checks an entry and reports whether it is to be visited.
-func (e *archiveEntryWalker) checkedEntryPathAndIsFile(name string, mode fs.FileMode, size int64) (string, bool, error) {
+// checkEntry checks an entry and reports whether it is to be visited.
+func (e *archiveEntryWalker) checkEntry(name string, mode fs.FileMode, size int64) (string, bool, error) {
 	plain, err := cleanEntryPath(name)
 	if err != nil {
 		return "", false, err
@@ -167,7 +167,7 @@ func (e *archiveEntryWalker) walkTar(r io.Reader) error {
 		default:
 			mode |= fs.ModeIrregular // a hard link has the mode of a plain file
 		}
-		name, wanted, err := e.checkedEntryPathAndIsFile(h.Name, mode, h.Size)
+		name, wanted, err := e.checkEntry(h.Name, mode, h.Size)
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (e *archiveEntryWalker) walkZip(ctx context.Context, f *os.File) error {
 	in.bytesLeft = -1
 	for _, file := range z.File {
 		size := int64(min(file.UncompressedSize64, maxModelBytes+1))
-		name, wanted, err := e.checkedEntryPathAndIsFile(file.Name, file.Mode(), size)
+		name, wanted, err := e.checkEntry(file.Name, file.Mode(), size)
 		if err != nil {
 			return err
 		}

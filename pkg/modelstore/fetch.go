@@ -35,7 +35,7 @@ func checkURL(source string) (*url.URL, error) {
 		return nil, errors.New("the source is not a URL, folder or archive; write https://HOST/PATH or a path")
 	case u.User != nil:
 		return nil, errors.New("the URL must not contain a user or password; remove it")
-	case u.Scheme == "http" && !effect.Loopback(effect.CanonicalHost(u.Hostname())):
+	case u.Scheme == "http" && !effect.IsLoopbackHost(effect.CanonicalHost(u.Hostname())):
 		return nil, fmt.Errorf("http to %.80q can be read and changed in transit; use https", u.Hostname())
 	}
 	return u, nil

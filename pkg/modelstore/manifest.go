@@ -143,7 +143,7 @@ func readRegularTextFile(name string) ([]byte, error) {
 // stored in another place.
 func (s *Store) DigestAndManifestDifferences(ctx context.Context, name string) (string, []string, error) {
 	if name == EmbeddedModelName {
-		return s.embeddedDigestAndDifferences()
+		return s.verifyEmbeddedModel()
 	}
 	dir, err := s.Find(name)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Store) DigestAndManifestDifferences(ctx context.Context, name string) (
 	return m.Digest, problems, err
 }
 
-func (s *Store) embeddedDigestAndDifferences() (string, []string, error) {
+func (s *Store) verifyEmbeddedModel() (string, []string, error) {
 	if s.embedded == nil {
 		return "", nil, fmt.Errorf("model %q %w: this build of shield contains no model; run 'shield model pull --name NAME SOURCE'", EmbeddedModelName, ErrNotFound)
 	}

@@ -14,8 +14,8 @@ import (
 
 // DecisionTestCases is a table of actions and the decisions that policies should make.
 type DecisionTestCases struct {
-	name  string
-	table *rulefile.DecisionTestCases
+	name     string
+	caseFile *rulefile.DecisionTestCases
 }
 
 // LoadCases reads a table of cases: YAML, or JSON Lines with one case a line.
@@ -54,18 +54,18 @@ type CaseResult struct {
 // folders of the table; a case can name a preset instead. Actions are judged in the table's
 // [effect.PathContext], or in an.DefaultExecutionContext if the table has none.
 func (t *DecisionTestCases) Run(ctx context.Context, an *analysis.Analyzer, policyWithOptions func(Options) (*Policy, error)) ([]CaseResult, error) {
-	opts, place := Options{FoldersByGlobVariable: t.table.Vars}, an.DefaultExecutionContext
-	if t.table.CWD != "" || t.table.Home != "" || t.table.WorkspaceRoots != nil {
-		place = effect.PathContext{CWD: t.table.CWD, Home: t.table.Home, WorkspaceRoots: t.table.WorkspaceRoots, FoldCase: t.table.FoldsPathLetterCase}
-		opts.FoldersByGlobVariable = opts.variableFolders()
-		opts.FoldersByGlobVariable["WORKSPACE"] = t.table.WorkspaceRoots
-		opts.FoldersByGlobVariable["HOME"] = []string{t.table.Home}
+	opts, place := Options{FoldersByGlobVariable: t.caseFile.Vars}, an.DefaultExecutionContext
+	if t.caseFile.CWD != "" || t.caseFile.Home != "" || t.caseFile.WorkspaceRoots != nil {
+		place = effect.PathContext{CWD: t.caseFile.CWD, Home: t.caseFile.Home, WorkspaceRoots: t.caseFile.WorkspaceRoots, FoldCase: t.caseFile.FoldsPathLetterCase}
+		opts.FoldersByGlobVariable = opts.allFoldersByGlobVariable()
+		opts.FoldersByGlobVariable["WORKSPACE"] = t.caseFile.WorkspaceRoots
+		opts.FoldersByGlobVariable["HOME"] = []string{t.caseFile.Home}
 	}
 	local := &analysis.Analyzer{ShellAnalyzer: an.ShellAnalyzer, FileAnalyzer: an.FileAnalyzer, ReplaySession: an.ReplaySession, DefaultExecutionContext: place}
 	policies := map[string]*Policy{}
 	var out []CaseResult
-	for i := range t.table.Cases {
-		c := &t.table.Cases[i]
+	for i := range t.caseFile.Cases {
+		c := &t.caseFile.Cases[i]
 		for _, w := range c.Want {
 			p := policies[w.PresetName]
 			if p == nil {
@@ -86,7 +86,7 @@ func (t *DecisionTestCases) Run(ctx context.Context, an *analysis.Analyzer, poli
 	return out, nil
 }
 
-func runCase(ctx context.Context, an *analysis.Analyzer, p *Policy, c *rulefile.Case, w rulefile.ExpectedDecision) CaseResult {
+func runCase(ctx context.Context, an *analysis.Analyzer, p *Policy, c *rulefile.TestCase, w rulefile.ExpectedDecision) CaseResult {
 	r := CaseResult{Name: c.Name, Line: c.Pos.Line, PolicyName: p.Name(), Want: w.Decision}
 	if r.Name == "" {
 		r.Name = shortenAndEscapeForMessage(string(c.Action))

@@ -33,7 +33,7 @@ func TestCaseTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cases += len(table.table.Cases)
+		cases += len(table.caseFile.Cases)
 		for _, preset := range PresetNames() {
 			results, err := table.Run(t.Context(), &analysis.Analyzer{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile}, load(preset))
 			if err != nil {

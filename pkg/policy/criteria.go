@@ -161,21 +161,21 @@ func (s *wholeActionCriteria) matchCommand(c *analysis.ActionCase) (bool, error)
 
 // A ruleException is one entry of a rule's exceptions.
 type ruleException struct {
-	actionTypesAndEffectKinds           []string
-	globs                               []string
-	hasGlobMatchingInEveryFolder        bool // whether one of the globs matches a name in every folder, as **/.env does
-	paths                               func() (*effect.Globs, error)
-	hosts                               []effect.HostPattern
-	targetTrustedTrueFalseOrAny         string // required value of [effect.Effect.IsTargetTrusted]: "true", "false", or "" for either
-	restorableTrueFalseBackedUpOrAny    string // required restorability of a removed file: "true" or "false" (by version control), "kept" (backed up by shield), or "" for any
-	sendsEarlierReadValueTrueFalseOrAny string // whether the effect carries a value that the session has seen: "true", "false", or "" for either
-	effectPropertyCriteria              effectPropertyCriteria
-	wholeActionCriteria                 *wholeActionCriteria
-	loosensPolicy                       bool
+	actionTypesAndEffectKinds    []string
+	globs                        []string
+	hasGlobMatchingInEveryFolder bool // whether one of the globs matches a name in every folder, as **/.env does
+	paths                        func() (*effect.Globs, error)
+	hosts                        []effect.HostPattern
+	requiredTargetTrust          string // required value of [effect.Effect.IsTargetTrusted]: "true", "false", or "" for either
+	requiredRestorability        string // required restorability of a removed file: "true" or "false" (by version control), "kept" (backed up by shield), or "" for any
+	sendsEarlierReadValue        string // whether the effect carries a value that the session has seen: "true", "false", or "" for either
+	effectPropertyCriteria       effectPropertyCriteria
+	wholeActionCriteria          *wholeActionCriteria
+	loosensPolicy                bool
 }
 
 func compileException(c *rulefile.Criteria, vars map[string][]string, loosens bool) (ruleException, error) {
-	x := ruleException{actionTypesAndEffectKinds: c.ActionTypesAndEffectKinds, targetTrustedTrueFalseOrAny: c.TrustedTrueFalseOrAny, restorableTrueFalseBackedUpOrAny: c.RestorableTrueFalseBackedUpOrAny, sendsEarlierReadValueTrueFalseOrAny: c.Session.SendsEarlierReadValueTrueFalseOrAny, globs: c.Paths, effectPropertyCriteria: compileEffectPropertyCriteria(c.Facts), wholeActionCriteria: compileWholeActionCriteria(c, loosens), loosensPolicy: loosens}
+	x := ruleException{actionTypesAndEffectKinds: c.ActionTypesAndEffectKinds, requiredTargetTrust: c.RequiredTargetTrust, requiredRestorability: c.RequiredRestorability, sendsEarlierReadValue: c.Session.SendsEarlierReadValue, globs: c.Paths, effectPropertyCriteria: compileEffectPropertyCriteria(c.EffectPropertyCriteria), wholeActionCriteria: compileWholeActionCriteria(c, loosens), loosensPolicy: loosens}
 	x.paths = sync.OnceValues(func() (*effect.Globs, error) { return effect.NewGlobs(c.Paths, vars) })
 	for _, g := range c.Paths {
 		x.hasGlobMatchingInEveryFolder = x.hasGlobMatchingInEveryFolder || segmentGlob{glob: g}.matchesAnyFolder()
@@ -196,8 +196,8 @@ func (x *ruleException) match(s *ruleSearch, e *effect.Effect) (bool, error) {
 	if len(x.actionTypesAndEffectKinds) > 0 && !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.Type) && (s.judgedCase.Action.OriginalTypeSharedByOtherTools == "" || !slices.Contains(x.actionTypesAndEffectKinds, s.judgedCase.Action.OriginalTypeSharedByOtherTools)) && !slices.Contains(x.actionTypesAndEffectKinds, string(e.KindForPolicies())) {
 		return false, nil
 	}
-	if x.targetTrustedTrueFalseOrAny != "" && (x.targetTrustedTrueFalseOrAny == "true") != e.IsTargetTrusted || !meetsRestorableCriterion(x.restorableTrueFalseBackedUpOrAny, e) ||
-		x.sendsEarlierReadValueTrueFalseOrAny != "" && (x.sendsEarlierReadValueTrueFalseOrAny == "true") != (e.Cause == effect.CauseSecretReadEarlierInSession) {
+	if x.requiredTargetTrust != "" && (x.requiredTargetTrust == "true") != e.IsTargetTrusted || !meetsRestorableCriterion(x.requiredRestorability, e) ||
+		x.sendsEarlierReadValue != "" && (x.sendsEarlierReadValue == "true") != (e.Cause == effect.CauseSecretReadEarlierInSession) {
 		return false, nil
 	}
 	if ok, err := x.effectPropertyCriteria.match(s, e); !ok || err != nil {

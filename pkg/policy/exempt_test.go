@@ -129,7 +129,7 @@ func TestGaps(t *testing.T) {
 		{"action_types: [write_file], paths: ['**/*']", `{"type":"write_file","payload":{"path":"/home/me/.bashrc","content":"x"}}`, ""},
 	} {
 		p := loadExempt(t, "allow:\n- {name: mine, "+test.rule+"}\n")
-		gaps, err := p.AllowRuleGaps(t.Context(), exampleCase(t, test.action))
+		gaps, err := p.AllowRuleMismatches(t.Context(), exampleCase(t, test.action))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ type effectPropertyCriteria []effectPropertyCriterion
 type effectPropertyCriterion struct {
 	name                          string
 	allowedValues, excludedValues []string
-	argExpressions                *regexpCriterion // regular expressions for "args"; with them, allowedValues and excludedValues are not used
+	argRegexpCriterion            *regexpCriterion // regular expressions for "args"; with them, allowedValues and excludedValues are not used
 }
 
 func compileEffectPropertyCriteria(list []rulefile.EffectPropertyCriterion) effectPropertyCriteria {
@@ -25,7 +25,7 @@ func compileEffectPropertyCriteria(list []rulefile.EffectPropertyCriterion) effe
 	for _, f := range list {
 		c := effectPropertyCriterion{name: f.Name}
 		if f.Name == "args" {
-			c.argExpressions = &regexpCriterion{expressions: f.AcceptedOrExcludedValues}
+			c.argRegexpCriterion = &regexpCriterion{expressions: f.AcceptedOrExcludedValues}
 		}
 		for _, entry := range f.AcceptedOrExcludedValues {
 			if other, without := strings.CutPrefix(entry, "!"); without {
@@ -58,7 +58,7 @@ func (fs effectPropertyCriteria) match(s *ruleSearch, e *effect.Effect) (bool, e
 		case "labels":
 			ok = slices.ContainsFunc(e.DataLabels, func(l effect.TaintLabel) bool { return f.acceptsValue(string(l)) })
 		case "args":
-			res, err := f.argExpressions.compile()
+			res, err := f.argRegexpCriterion.compile()
 			if err != nil {
 				return false, err
 			}

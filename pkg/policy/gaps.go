@@ -12,12 +12,12 @@ import (
 	"github.com/shieldcli/shield/pkg/policy/internal/rulefile"
 )
 
-// An AllowRuleGap says why an allow rule does not cover an action, although the rule lists the action's type or
+// An AllowRuleMismatch says why an allow rule does not cover an action, although the rule lists the action's type or
 // matches its command.
-type AllowRuleGap struct{ Rule, NotCoveredReason string }
+type AllowRuleMismatch struct{ Rule, NotCoveredReason string }
 
-// AllowRuleGaps returns why the allow rules that name an action, by its type or its command, do not cover it.
-func (p *Policy) AllowRuleGaps(ctx context.Context, c *analysis.ActionCase) ([]AllowRuleGap, error) {
+// AllowRuleMismatches returns why the allow rules that name an action, by its type or its command, do not cover it.
+func (p *Policy) AllowRuleMismatches(ctx context.Context, c *analysis.ActionCase) ([]AllowRuleMismatch, error) {
 	x, err := p.allow.compile()
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (p *Policy) AllowRuleGaps(ctx context.Context, c *analysis.ActionCase) ([]A
 		searchPool.Put(s)
 	}()
 	s.resetForRuleList(x)
-	var out []AllowRuleGap
+	var out []AllowRuleMismatch
 	for i := range p.allow.rules {
 		r := &p.allow.rules[i]
 		if !isRuleForAction(c, r) {
@@ -40,7 +40,7 @@ func (p *Policy) AllowRuleGaps(ctx context.Context, c *analysis.ActionCase) ([]A
 			return nil, err
 		}
 		if why != "" {
-			out = append(out, AllowRuleGap{r.Name, why})
+			out = append(out, AllowRuleMismatch{r.Name, why})
 		}
 	}
 	return out, nil
@@ -106,10 +106,10 @@ func (s *ruleSearch) uncoveredEffectReason(rule int, r *rulefile.Rule, e *effect
 		return fmt.Sprintf("its action_types do not cover everything that the action does: %s; add %s", describeEffect(e), e.KindForPolicies()), nil
 	case len(r.Paths)+len(r.Hosts) > 0 && e.Path == "" && e.Host == "" && e.URL == "":
 		return fmt.Sprintf("a rule with paths or hosts cannot cover an effect that has neither: %s; use commands instead", describeEffect(e)), nil
-	case r.TrustedTrueFalseOrAny != "" && (r.TrustedTrueFalseOrAny == "true") != e.IsTargetTrusted:
-		return "the rule's key trusted: " + r.TrustedTrueFalseOrAny + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
-	case r.RestorableTrueFalseBackedUpOrAny != "" && (r.RestorableTrueFalseBackedUpOrAny == "true") != e.IsRestorableWithoutBackup:
-		return "the rule's key restorable: " + r.RestorableTrueFalseBackedUpOrAny + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
+	case r.RequiredTargetTrust != "" && (r.RequiredTargetTrust == "true") != e.IsTargetTrusted:
+		return "the rule's key trusted: " + r.RequiredTargetTrust + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
+	case r.RequiredRestorability != "" && (r.RequiredRestorability == "true") != e.IsRestorableWithoutBackup:
+		return "the rule's key restorable: " + r.RequiredRestorability + " does not match this effect: " + describeEffect(e) + "; change or remove the key", nil
 	}
 	return "its paths, hosts or other keys do not match: " + describeEffect(e), nil
 }

@@ -31,19 +31,19 @@ func newRuleList(rules []rulefile.Rule, vars map[string][]string, allow bool) ru
 type ruleIndex struct {
 	matchers []ruleMatcher
 
-	rulesByActionTypeOrKind          map[string]*ruleSet // rules that list an action type or kind
-	rulesWithoutTypeOrKind           ruleSet             // rules that list no action type and no kind of effect
-	rulesWithNeitherPathsNorHosts    ruleSet             // rules with neither paths nor hosts
-	coreRulesProtectedFromExceptions ruleSet             // rules of the protected core
-	byRequiredTargetTrust            rulesByRequiredBool // rules that require a trusted place, or an untrusted one
-	byRequiredFileRestorability      rulesByRequiredBool // rules that require that version control can restore the file, or cannot
-	rulesRequiringShieldBackup       ruleSet             // rules that require that shield backs up the file
-	rulesBySendingEarlierReadValue   rulesByRequiredBool // rules for values that the session has seen, or for all other values
+	rulesByActionTypeOrKind          map[string]*ruleSet  // rules that list an action type or kind
+	rulesWithoutTypeOrKind           ruleSet              // rules that list no action type and no kind of effect
+	rulesWithNeitherPathsNorHosts    ruleSet              // rules with neither paths nor hosts
+	coreRulesProtectedFromExceptions ruleSet              // rules of the protected core
+	byRequiredTargetTrust            rulesByBoolCriterion // rules that require a trusted place, or an untrusted one
+	byRequiredFileRestorability      rulesByBoolCriterion // rules that require that version control can restore the file, or cannot
+	rulesRequiringShieldBackup       ruleSet              // rules that require that shield backs up the file
+	rulesBySendingEarlierReadValue   rulesByBoolCriterion // rules for values that the session has seen, or for all other values
 	withPaths                        ruleSet
 	withHosts                        ruleSet
 
-	policyFileAndParentFolderPaths []string // policy files, and those parent folders of shield's files that are symbolic links or do not exist
-	workspaceRoots                 []string // workspace folders
+	policyPaths    []string // policy files, and those parent folders of shield's files that are symbolic links or do not exist
+	workspaceRoots []string // workspace folders
 
 	posixGlobs             globSet
 	driveGlobs             globSet // globs that begin with a drive or a share
@@ -65,7 +65,7 @@ func compileRuleList(rules []rulefile.Rule, vars map[string][]string, areAllowRu
 	}
 	x := &ruleIndex{
 		matchers: make([]ruleMatcher, len(rules)), rulesByActionTypeOrKind: make(map[string]*ruleSet, 32),
-		policyFileAndParentFolderPaths: slices.Concat(vars["SHIELD_POLICY"], vars["SHIELD_WAY"]), workspaceRoots: vars["WORKSPACE"],
+		policyPaths: slices.Concat(vars["SHIELD_POLICY"], vars["SHIELD_WAY"]), workspaceRoots: vars["WORKSPACE"],
 	}
 	x.globSets = [...]*globSet{&x.posixGlobs, &x.driveGlobs}
 	for i := range rules {
@@ -77,12 +77,12 @@ func compileRuleList(rules []rulefile.Rule, vars map[string][]string, areAllowRu
 		if isProtectedFromExceptions(r.Name) {
 			x.coreRulesProtectedFromExceptions.add(i)
 		}
-		x.byRequiredTargetTrust.add(i, r.TrustedTrueFalseOrAny)
-		x.byRequiredFileRestorability.add(i, r.RestorableTrueFalseBackedUpOrAny)
-		if r.RestorableTrueFalseBackedUpOrAny == "kept" {
+		x.byRequiredTargetTrust.add(i, r.RequiredTargetTrust)
+		x.byRequiredFileRestorability.add(i, r.RequiredRestorability)
+		if r.RequiredRestorability == "kept" {
 			x.rulesRequiringShieldBackup.add(i)
 		}
-		x.rulesBySendingEarlierReadValue.add(i, r.Session.SendsEarlierReadValueTrueFalseOrAny)
+		x.rulesBySendingEarlierReadValue.add(i, r.Session.SendsEarlierReadValue)
 		for _, g := range r.Paths {
 			x.withPaths.add(i)
 			for _, g := range rulefile.ExpandGlobBraces(g) {
@@ -102,7 +102,7 @@ func compileRuleList(rules []rulefile.Rule, vars map[string][]string, areAllowRu
 			x.hostPatterns = append(x.hostPatterns, p)
 			x.ruleIndexByHostPattern = append(x.ruleIndexByHostPattern, i)
 		}
-		x.matchers[i].effectPropertyCriteria = compileEffectPropertyCriteria(r.Facts)
+		x.matchers[i].effectPropertyCriteria = compileEffectPropertyCriteria(r.EffectPropertyCriteria)
 		x.matchers[i].wholeActionCriteria = compileWholeActionCriteria(&r.Criteria, areAllowRules)
 		for k := range r.Except {
 			e, err := compileException(&r.Except[k], vars, !areAllowRules)
@@ -179,10 +179,10 @@ func (x *ruleIndex) addRuleByTypesAndKinds(rule int, typesAndKinds []string) {
 	}
 }
 
-// rulesByRequiredBool are the rules with a criterion of value true or false.
-type rulesByRequiredBool struct{ requireTrue, requireFalse ruleSet }
+// rulesByBoolCriterion are the rules with a criterion of value true or false.
+type rulesByBoolCriterion struct{ requireTrue, requireFalse ruleSet }
 
-func (t *rulesByRequiredBool) add(rule int, want string) {
+func (t *rulesByBoolCriterion) add(rule int, want string) {
 	switch want {
 	case "true":
 		t.requireTrue.add(rule)
@@ -193,7 +193,7 @@ func (t *rulesByRequiredBool) add(rule int, want string) {
 
 // removeRulesRequiringOther removes from a set the rules that require true if actualValue is false,
 // or that require false if actualValue is true.
-func (t *rulesByRequiredBool) removeRulesRequiringOther(set *ruleSet, actualValue bool) {
+func (t *rulesByBoolCriterion) removeRulesRequiringOther(set *ruleSet, actualValue bool) {
 	if actualValue {
 		set.subtract(&t.requireFalse)
 	} else {

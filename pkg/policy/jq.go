@@ -31,8 +31,8 @@ var jqFunctionsRefusedInConditions = []string{
 	"INDEX/1", "INDEX/2", "JOIN/2", "JOIN/3", "JOIN/4", "jn/2", "yn/2",
 }
 
-// jqWorkPerInputByteByFunction is the price of a function, as a multiple of the size of its input.
-var jqWorkPerInputByteByFunction = map[string]int{
+// jqFunctionWorkPerByte is the price of a function, as a multiple of the size of its input.
+var jqFunctionWorkPerByte = map[string]int{
 	"keys/0": 2, "length/0": 1, "utf8bytelength/0": 1, "reverse/0": 1, "add/0": 1, "min/0": 1, "max/0": 1,
 	"tostring/0": 2, "tojson/0": 2, "toboolean/0": 1,
 	"explode/0": 8, "implode/0": 1, "ascii_downcase/0": 1, "ascii_upcase/0": 1,
@@ -140,7 +140,7 @@ var workMeteredJQFunctionDefinitions = sync.OnceValues(func() ([]jqDefinitionGro
 		name, params := functionSignature(fn)
 		errs = append(errs, add(fmt.Sprintf("def %s%s: error(%q);", name, params, name+notAvailable), false))
 	}
-	for fn, times := range jqWorkPerInputByteByFunction {
+	for fn, times := range jqFunctionWorkPerByte {
 		name, params := functionSignature(fn)
 		pay := fmt.Sprintf("_paid(%d) | _jq_%s", times, name)
 		if params != "" {

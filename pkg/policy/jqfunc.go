@@ -340,11 +340,11 @@ func captureGroupValue(text, groupName string, groupStart, groupEnd, matchStart,
 func (p *compiledJQCondition) matchFrom(text string, r *compiledRegexp, pos int) ([]int, error) {
 	if pos == 0 {
 		// Each of many matches may read the whole text, so the bytes read are paid for.
-		in := &meteredReader{program: p, workPerByte: r.workPerByte, text: text}
+		in := &workMeteredReader{program: p, workPerByte: r.workPerByte, text: text}
 		return r.FindReaderSubmatchIndex(in), p.exceededLimit
 	}
 	_, n := utf8.DecodeLastRuneInString(text[:pos])
-	in := &meteredReader{program: p, workPerByte: r.workPerByte, text: text, offset: pos - n}
+	in := &workMeteredReader{program: p, workPerByte: r.workPerByte, text: text, offset: pos - n}
 	at := r.regexpPrecededByContextRune.FindReaderSubmatchIndex(in)
 	if at == nil || p.exceededLimit != nil {
 		return nil, p.exceededLimit
@@ -357,8 +357,8 @@ func (p *compiledJQCondition) matchFrom(text string, r *compiledRegexp, pos int)
 	return at[2:], nil
 }
 
-// meteredReader reads a text and pays for the bytes.
-type meteredReader struct {
+// workMeteredReader reads a text and pays for the bytes.
+type workMeteredReader struct {
 	program     *compiledJQCondition
 	workPerByte int
 	text        string
@@ -366,7 +366,7 @@ type meteredReader struct {
 }
 
 // ReadRune implements [io.RuneReader].
-func (m *meteredReader) ReadRune() (rune, int, error) {
+func (m *workMeteredReader) ReadRune() (rune, int, error) {
 	if m.offset >= len(m.text) {
 		return 0, 0, io.EOF
 	}

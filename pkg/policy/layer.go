@@ -21,7 +21,7 @@ const HighestPolicyLayerName = "organisation"
 // names of its rules are prefixed with the layer's name and a slash, so that a verdict shows which layer
 // decided.
 func LoadLayer(layer, name string, data []byte, opts Options) (*Policy, error) {
-	opts.FoldersByGlobVariable = opts.variableFolders()
+	opts.FoldersByGlobVariable = opts.allFoldersByGlobVariable()
 	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.FoldersByGlobVariable))
 	var errs yamlfile.Errors
 	errs.Add(err)

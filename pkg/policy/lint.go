@@ -41,7 +41,7 @@ type LintFinding struct {
 // LintPolicyFile returns everything in a policy file that is wrong or probably not intended, in the
 // order of the file. If the file can be used, it also judges the examples of its rules.
 func LintPolicyFile(ctx context.Context, name string, data []byte, an *analysis.Analyzer, opts Options) []LintFinding {
-	opts.FoldersByGlobVariable = opts.variableFolders()
+	opts.FoldersByGlobVariable = opts.allFoldersByGlobVariable()
 	f, set, lost, err := assembleRules(name, data, opts)
 	l := linter{ctx: ctx, analyzer: an, mergedRuleLists: set}
 	for _, w := range lost {
@@ -130,7 +130,7 @@ func (l *linter) lintExamples(r *rulefile.Rule) {
 func (l *linter) reportUnknownActionTypes(c *rulefile.Criteria) {
 	for i, t := range c.ActionTypesAndEffectKinds {
 		at := c.EntryPositionsByCriterionKey["action_types"][i]
-		switch canonical := canonicalActionTypeOrKind(t); {
+		switch canonical := resolveActionTypeAlias(t); {
 		case canonical != t:
 			l.add(at, Note, "%s is treated as %s, its name in shield; write action_types: [%s]", strconv.Quote(t), canonical, canonical)
 		case slices.Contains(actionTypesAndEffectKinds(), t):
@@ -153,8 +153,8 @@ func actionTypesAndEffectKinds() []string {
 	return out
 }
 
-// actionTypesAndKindsWithoutHost are action types and kinds of effects without a host.
-var actionTypesAndKindsWithoutHost = []string{
+// actionTypesWithoutNetworkHost are action types and kinds of effects without a host.
+var actionTypesWithoutNetworkHost = []string{
 	string(effect.DeleteFile), string(effect.DeleteDirectory), string(effect.MoveFile), string(effect.ListDirectory), string(effect.CreateDirectory),
 	string(effect.ChangePermissions), string(effect.ChangePrivilege), string(effect.StopProcess), string(effect.ReadSecret), string(effect.ReadClipboard),
 	"read_file", "write_file", "copy_file", "move_directory", "copy_directory", "search_files", "memory_write", "memory_search",
@@ -167,7 +167,7 @@ func (l *linter) reportUnmatchableHosts(r *rulefile.Rule) {
 		return
 	}
 	for _, t := range r.ActionTypesAndEffectKinds {
-		if !slices.Contains(actionTypesAndKindsWithoutHost, canonicalActionTypeOrKind(t)) {
+		if !slices.Contains(actionTypesWithoutNetworkHost, resolveActionTypeAlias(t)) {
 			return
 		}
 	}
@@ -180,7 +180,7 @@ func (l *linter) reportUnintendedAllowScope(r *rulefile.Rule) {
 		l.add(r.Pos, Note, "rule %s allows every kind of effect: list the action_types that it should allow", r.Name)
 	}
 	for i, t := range r.ActionTypesAndEffectKinds {
-		t = canonicalActionTypeOrKind(t)
+		t = resolveActionTypeAlias(t)
 		if tier := analysis.MinTierForActionType(t); tier > 0 && !slices.Contains(effect.Kinds(), effect.Kind(t)) {
 			l.add(r.EntryPositionsByCriterionKey["action_types"][i], Note, "actions of type %s always go to Tier %d or higher, so this rule does not allow them; remove the type", t, tier)
 		}
@@ -218,8 +218,8 @@ func (l *linter) exampleNotCoveredReason(ruleName string, e *rulefile.Example) s
 	if err != nil {
 		return ""
 	}
-	gaps, err := l.policy.AllowRuleGaps(l.ctx, l.analyzer.AnalyzeAction(a))
-	i := slices.IndexFunc(gaps, func(g AllowRuleGap) bool { return g.Rule == ruleName })
+	gaps, err := l.policy.AllowRuleMismatches(l.ctx, l.analyzer.AnalyzeAction(a))
+	i := slices.IndexFunc(gaps, func(g AllowRuleMismatch) bool { return g.Rule == ruleName })
 	if err != nil || i < 0 {
 		return ""
 	}

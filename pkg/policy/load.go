@@ -17,9 +17,9 @@ import (
 // them.
 var globVariables = [...]string{"HOME", "WORKSPACE", "SHIELD", "SHIELD_PROGRAM", "SHIELD_POLICY", "SHIELD_WAY", "SHIELD_ABOVE", "SHIELD_CACHE", "SHIELD_CACHE_PARENT"}
 
-// variableFolders returns the folders of all variables that globs can begin with, by the variable's name; nil
+// allFoldersByGlobVariable returns the folders of all variables that globs can begin with, by the variable's name; nil
 // for a variable without folders.
-func (o Options) variableFolders() map[string][]string {
+func (o Options) allFoldersByGlobVariable() map[string][]string {
 	vars := make(map[string][]string, len(o.FoldersByGlobVariable)+len(globVariables))
 	for _, name := range globVariables {
 		vars[name] = nil
@@ -34,13 +34,13 @@ func (o Options) variableFolders() map[string][]string {
 // the file's own, whether it extends a preset or not. An error lists every fault of the file with its
 // position; the caller must then not allow any action.
 func Load(name string, data []byte, opts Options) (*Policy, error) {
-	opts.FoldersByGlobVariable = opts.variableFolders()
+	opts.FoldersByGlobVariable = opts.allFoldersByGlobVariable()
 	f, set, lost, err := assembleRules(name, data, opts)
 	if err != nil {
 		return nil, err
 	}
 	p := newPolicy(name, set.Fingerprint(), set, opts)
-	p.ruleNamesPromptingThroughShield = slices.Concat(presetOwnChannel, f.RuleNamesPromptingThroughShield)
+	p.shieldPromptRuleNames = slices.Concat(presetOwnChannel, f.ShieldPromptRuleNames)
 	if err := p.compileHeuristicExceptions(opts); err != nil {
 		return nil, fmt.Errorf("policy %s: %w", name, err)
 	}
@@ -69,10 +69,10 @@ func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rule
 	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.FoldersByGlobVariable))
 	var errs yamlfile.Errors
 	errs.Add(err)
-	errs.Add(moveExceptionsToHeuristicList(f, opts.HeuristicExistsAndAlwaysBlocks))
+	errs.Add(moveHeuristicRuleExceptions(f, opts.HeuristicExistsAndAlwaysBlocks))
 	set, lost, err := mergeWithPresetRules(f)
 	errs.Add(err)
-	lost.Add(f.CheckShieldPromptingRulesExist(set.Verify))
+	lost.Add(f.CheckShieldPromptRulesExist(set.Verify))
 	if len(set.Deny)+len(set.Verify) > maxRules || len(set.Allow) > maxRules {
 		errs.Add(yamlfile.Pos{}.Errorf("the policy has more than %d deny and verify rules, or allow rules, including those of the preset; combine some", maxRules))
 	}
@@ -84,14 +84,14 @@ func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rule
 	return f, set, lost, yamlfile.AnnotateErrorsWithFile("policy", name, errs.Err())
 }
 
-// moveExceptionsToHeuristicList moves the exceptions to heuristic rules out of the deny and verify lists of a file. An
+// moveHeuristicRuleExceptions moves the exceptions to heuristic rules out of the deny and verify lists of a file. An
 // exception to a rule that no longer exists stays in its list, where it has no effect; one to a rule that
 // always blocks is an error.
-func moveExceptionsToHeuristicList(f *rulefile.File, lookUpHeuristicRule func(id string) (exists, always bool)) error {
+func moveHeuristicRuleExceptions(f *rulefile.File, lookUpHeuristicRule func(id string) (exists, always bool)) error {
 	var errs yamlfile.Errors
 	for _, l := range []*[]rulefile.Rule{&f.Deny, &f.Verify} {
 		*l = slices.DeleteFunc(*l, func(r rulefile.Rule) bool {
-			if lookUpHeuristicRule == nil || !r.OnlyAddsExceptionsToPreset || !rulefile.IsHeuristicID(r.Name) {
+			if lookUpHeuristicRule == nil || !r.OnlyAddsExceptionsToPreset || !rulefile.IsHeuristicRuleID(r.Name) {
 				return false
 			}
 			exists, always := lookUpHeuristicRule(r.Name)
@@ -171,16 +171,16 @@ func addCanonicalActionTypes(r *rulefile.Rule) {
 func withCanonicalActionTypes(types []string) []string {
 	out := types
 	for _, t := range types {
-		if name := canonicalActionTypeOrKind(t); name != t && !slices.Contains(out, name) {
+		if name := resolveActionTypeAlias(t); name != t && !slices.Contains(out, name) {
 			out = append(slices.Clip(out), name)
 		}
 	}
 	return out
 }
 
-// canonicalActionTypeOrKind returns shield's name for an action type or a kind of effect, or
+// resolveActionTypeAlias returns shield's name for an action type or a kind of effect, or
 // name itself if it is neither.
-func canonicalActionTypeOrKind(name string) string {
+func resolveActionTypeAlias(name string) string {
 	if slices.Contains(effect.Kinds(), effect.Kind(name)) {
 		return name
 	}

@@ -93,9 +93,9 @@ func (m *conditionWorkMeter) measureJSONValue(v any) (sizeBytes, nodeCount int) 
 		case string:
 			sizeBytes += len(v) + 1
 		case json.Number:
-			sizeBytes += numberWorkBytes(len(v))
+			sizeBytes += numberParsingCost(len(v))
 		case *big.Int:
-			sizeBytes += numberWorkBytes(v.BitLen() / 3)
+			sizeBytes += numberParsingCost(v.BitLen() / 3)
 		case []any:
 			sizeBytes += 8
 			for _, e := range v {
@@ -119,9 +119,9 @@ func (m *conditionWorkMeter) measureJSONValue(v any) (sizeBytes, nodeCount int) 
 	return sizeBytes, nodeCount
 }
 
-// numberWorkBytes returns the cost of a number with n digits: parsing takes more than linear time, and is repeated for
+// numberParsingCost returns the cost of a number with n digits: parsing takes more than linear time, and is repeated for
 // each comparison.
-func numberWorkBytes(digits int) int { return min(digits, 1<<20)*(1+min(digits, 1<<20)/256) + 8 }
+func numberParsingCost(digits int) int { return min(digits, 1<<20)*(1+min(digits, 1<<20)/256) + 8 }
 
 // chargeProductWork pays for comparing each part of one value with each part of another.
 func (m *conditionWorkMeter) chargeProductWork(l, r any) error {

@@ -27,19 +27,19 @@ func TestOwnChannel(t *testing.T) {
 	}
 	for _, c := range []struct {
 		p    *Policy
-		step verdict.Step
+		step verdict.TierStep
 		want bool
 	}{
-		{preset, verdict.Step{Decision: verdict.Escalate, Rule: "raw_disks"}, true},
-		{preset, verdict.Step{Decision: verdict.Escalate, Rule: "force_push_main"}, false},
-		{preset, verdict.Step{Decision: verdict.Escalate}, false},
-		{preset, verdict.Step{Decision: verdict.Allow, Rule: "raw_disks"}, false},
-		{plain, verdict.Step{Decision: verdict.Escalate, Rule: "raw_disks"}, true},
-		{plain, verdict.Step{Decision: verdict.Escalate, Rule: "mine"}, false},
-		{named, verdict.Step{Decision: verdict.Escalate, Rule: "mine"}, true},
-		{named, verdict.Step{Decision: verdict.Escalate, Rule: "XP-014"}, true},
+		{preset, verdict.TierStep{Decision: verdict.Escalate, Rule: "raw_disks"}, true},
+		{preset, verdict.TierStep{Decision: verdict.Escalate, Rule: "force_push_main"}, false},
+		{preset, verdict.TierStep{Decision: verdict.Escalate}, false},
+		{preset, verdict.TierStep{Decision: verdict.Allow, Rule: "raw_disks"}, false},
+		{plain, verdict.TierStep{Decision: verdict.Escalate, Rule: "raw_disks"}, true},
+		{plain, verdict.TierStep{Decision: verdict.Escalate, Rule: "mine"}, false},
+		{named, verdict.TierStep{Decision: verdict.Escalate, Rule: "mine"}, true},
+		{named, verdict.TierStep{Decision: verdict.Escalate, Rule: "XP-014"}, true},
 	} {
-		if got := c.p.MustPromptThroughShield(&analysis.ActionCase{EarlierTierSteps: []verdict.Step{{Decision: verdict.Escalate}, c.step}}); got != c.want {
+		if got := c.p.MustPromptThroughShield(&analysis.ActionCase{EarlierTierSteps: []verdict.TierStep{{Decision: verdict.Escalate}, c.step}}); got != c.want {
 			t.Errorf("%s, %+v: %v", c.p.Name(), c.step, got)
 		}
 	}

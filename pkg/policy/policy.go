@@ -47,14 +47,14 @@ type Options struct {
 
 // A Policy is a compiled policy. Goroutines may share it.
 type Policy struct {
-	ruleNamesPromptingThroughShield []string // rules for which shield itself, and not the agent host, must ask the user
-	name                            string
-	fingerprint                     string
-	rules                           rulefile.PolicyRuleLists
-	denyAndVerifyRules              ruleList // deny rules followed by verify rules; a rule applies if any effect touches a place that it names
-	allow                           ruleList
-	exceptionsByHeuristicRuleID     map[string][]ruleException // exceptions from heuristic rules, by the rule's ID
-	missingPresetRulesError         error                      // error that lists the policy file's entries for rules that the preset does not have; nil if there are none
+	shieldPromptRuleNames       []string // rules for which shield itself, and not the agent host, must ask the user
+	name                        string
+	fingerprint                 string
+	rules                       rulefile.PolicyRuleLists
+	denyAndVerifyRules          ruleList // deny rules followed by verify rules; a rule applies if any effect touches a place that it names
+	allow                       ruleList
+	exceptionsByHeuristicRuleID map[string][]ruleException // exceptions from heuristic rules, by the rule's ID
+	missingPresetRulesError     error                      // error that lists the policy file's entries for rules that the preset does not have; nil if there are none
 
 	layerName   string    // name of the layer; "" for the highest
 	lowerLayers []*Policy // layers below, which can only make the policy stricter; see [Policy.WithLowerLayers]
@@ -62,12 +62,12 @@ type Policy struct {
 
 func newPolicy(name, fingerprint string, set rulefile.PolicyRuleLists, opts Options) *Policy {
 	return &Policy{
-		name:                            name,
-		fingerprint:                     fingerprint,
-		rules:                           set,
-		denyAndVerifyRules:              newRuleList(slices.Concat(set.Deny, set.Verify), opts.FoldersByGlobVariable, false),
-		allow:                           newRuleList(set.Allow, opts.FoldersByGlobVariable, true),
-		ruleNamesPromptingThroughShield: presetOwnChannel,
+		name:                  name,
+		fingerprint:           fingerprint,
+		rules:                 set,
+		denyAndVerifyRules:    newRuleList(slices.Concat(set.Deny, set.Verify), opts.FoldersByGlobVariable, false),
+		allow:                 newRuleList(set.Allow, opts.FoldersByGlobVariable, true),
+		shieldPromptRuleNames: presetOwnChannel,
 	}
 }
 
@@ -76,7 +76,7 @@ func newPolicy(name, fingerprint string, set rulefile.PolicyRuleLists, opts Opti
 func (p *Policy) MustPromptThroughShield(c *analysis.ActionCase) bool {
 	for i := range c.EarlierTierSteps {
 		s := &c.EarlierTierSteps[i]
-		named := func(l *Policy) bool { return slices.Contains(l.ruleNamesPromptingThroughShield, s.Rule) }
+		named := func(l *Policy) bool { return slices.Contains(l.shieldPromptRuleNames, s.Rule) }
 		if s.Decision == verdict.Escalate && s.Rule != "" && (named(p) || slices.ContainsFunc(p.lowerLayers, named)) {
 			return true
 		}
@@ -88,15 +88,15 @@ func (p *Policy) MustPromptThroughShield(c *analysis.ActionCase) bool {
 // requires that shield backs up the removed file.
 func (p *Policy) HasBackedUpFileCriterion() bool {
 	return slices.ContainsFunc(slices.Concat(p.rules.Verify, p.rules.Deny), func(r rulefile.Rule) bool {
-		return r.RestorableTrueFalseBackedUpOrAny == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.RestorableTrueFalseBackedUpOrAny == "kept" })
+		return r.RequiredRestorability == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.RequiredRestorability == "kept" })
 	})
 }
 
-// HasVerifyExceptionForEffectCause reports whether a verify rule of the policy has an exception for a cause.
-func (p *Policy) HasVerifyExceptionForEffectCause(cause string) bool {
+// HasVerifyRuleExceptingCause reports whether a verify rule of the policy has an exception for a cause.
+func (p *Policy) HasVerifyRuleExceptingCause(cause string) bool {
 	return slices.ContainsFunc(p.rules.Verify, func(r rulefile.Rule) bool {
 		return slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool {
-			return slices.ContainsFunc(c.Facts, func(f rulefile.EffectPropertyCriterion) bool {
+			return slices.ContainsFunc(c.EffectPropertyCriteria, func(f rulefile.EffectPropertyCriterion) bool {
 				return f.Name == "causes" && slices.Contains(f.AcceptedOrExcludedValues, cause)
 			})
 		})
@@ -143,9 +143,9 @@ func (p *Policy) judgeLayer(ctx context.Context, c *analysis.ActionCase) (verdic
 		*s = ruleSearch{}
 		searchPool.Put(s)
 	}()
-	var f layerFindings
+	var f policyLayerMatches
 	var err error
-	if f.denyMatches, f.verifyMatches, err = p.matchDenyAndVerifyRules(s); err != nil {
+	if f.denyRuleMatches, f.verifyRuleMatches, err = p.matchDenyAndVerifyRules(s); err != nil {
 		return f.failedVerdict(c, err, p.denyAndVerifyRules.rules)
 	}
 	if list := f.verdictFindings(c); len(list) > 0 || p.layerName != "" {
@@ -158,20 +158,20 @@ func (p *Policy) judgeLayer(ctx context.Context, c *analysis.ActionCase) (verdic
 	return verdictFromFindings(c, f.verdictFindings(c)), nil // matching the allow rules may have set c.UnexaminedReason, so the findings are determined again
 }
 
-// layerFindings are the matching rules of a layer for a case.
-type layerFindings struct {
-	denyMatches, verifyMatches ruleListMatches
-	matchedAllowRule           *rulefile.Rule // the allow rule that covers all effects
-	hasTriedAllowRules         bool           // the allow rules were matched
-	ruleWithEvaluationError    *rulefile.Rule // a rule whose evaluation failed
-	failure                    error
+// policyLayerMatches are the matching rules of a layer for a case.
+type policyLayerMatches struct {
+	denyRuleMatches, verifyRuleMatches ruleListMatches
+	matchedAllowRule                   *rulefile.Rule // the allow rule that covers all effects
+	hasTriedAllowRules                 bool           // the allow rules were matched
+	ruleWithEvaluationError            *rulefile.Rule // a rule whose evaluation failed
+	failure                            error
 }
 
 // verdictFindings returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules. It is empty if
 // the allow rules must be matched first.
-func (f *layerFindings) verdictFindings(c *analysis.ActionCase) (list []verdict.Finding) {
+func (f *policyLayerMatches) verdictFindings(c *analysis.ActionCase) (list []verdict.Finding) {
 	if f.ruleWithEvaluationError != nil {
-		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1, Rule: f.ruleWithEvaluationError.Name, ErrorCode: "policy",
+		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityNoneSuffices, Confidence: 1, Rule: f.ruleWithEvaluationError.Name, ErrorCode: "policy",
 			Reasoning: "policy: rule " + f.ruleWithEvaluationError.Name + " could not be evaluated, so the action is blocked: " + shortenAndEscapeForMessage(f.failure.Error()) + "; ask the user to correct the rule"}}
 	}
 	add := func(how string, ch matchedRule, who verdict.ApprovalAuthority, confidence float64, more string) {
@@ -179,10 +179,10 @@ func (f *layerFindings) verdictFindings(c *analysis.ActionCase) (list []verdict.
 			list = append(list, verdict.Finding{RequiredAuthority: who, Confidence: confidence, Rule: ch.rule.Name, Reasoning: explainRule(how, ch.rule, ch.effect) + more})
 		}
 	}
-	add("deny", f.denyMatches.certain, verdict.AuthorityNeverAllowed, 1, "")
-	add("verify", f.verifyMatches.certain, verdict.AuthorityOfTier(f.verifyMatches.certain.tier()), 1, "")
-	add("verify", f.verifyMatches.possible, verdict.AuthorityOfTier(f.verifyMatches.possible.tier()), 0.7, agentAdviceOnPossibleMatch(f.verifyMatches.possible.effect))
-	add("verify", f.denyMatches.possible, verdict.AuthorityEvaluator, 0.7, agentAdviceOnPossibleMatch(f.denyMatches.possible.effect))
+	add("deny", f.denyRuleMatches.certain, verdict.AuthorityNoneSuffices, 1, "")
+	add("verify", f.verifyRuleMatches.certain, verdict.AuthorityOfTier(f.verifyRuleMatches.certain.tier()), 1, "")
+	add("verify", f.verifyRuleMatches.possible, verdict.AuthorityOfTier(f.verifyRuleMatches.possible.tier()), 0.7, agentAdviceOnPossibleMatch(f.verifyRuleMatches.possible.effect))
+	add("verify", f.denyRuleMatches.possible, verdict.AuthorityEvaluator, 0.7, agentAdviceOnPossibleMatch(f.denyRuleMatches.possible.effect))
 	higher := func(f verdict.Finding) bool { return f.RequiredAuthority >= verdict.AuthorityEvaluator }
 	switch {
 	case c.UnexaminedReason != "" && !slices.ContainsFunc(list, higher):
@@ -208,7 +208,7 @@ func verdictFromFindings(c *analysis.ActionCase, list []verdict.Finding) verdict
 
 // failedVerdict returns the verdict for a rule whose evaluation failed, or the error itself if it does not come from
 // a rule.
-func (f *layerFindings) failedVerdict(c *analysis.ActionCase, err error, rules []rulefile.Rule) (verdict.Verdict, error) {
+func (f *policyLayerMatches) failedVerdict(c *analysis.ActionCase, err error, rules []rulefile.Rule) (verdict.Verdict, error) {
 	var re *ruleError
 	if !errors.As(err, &re) {
 		return verdict.Verdict{}, err

@@ -64,6 +64,6 @@ func Preset(name string, opts Options) (*Policy, error) {
 	if !ok {
 		return nil, fmt.Errorf("unknown preset %s%s (the presets are %s)", yamlfile.QuoteForMessage(name), suggest.DidYouMeanSuffix(name, PresetNames()), strings.Join(PresetNames(), ", "))
 	}
-	opts.FoldersByGlobVariable = opts.variableFolders()
+	opts.FoldersByGlobVariable = opts.allFoldersByGlobVariable()
 	return newPolicy(name, p.fingerprint, p.ruleLists(), opts), nil
 }

@@ -298,7 +298,7 @@ var presetRules = [...]rulefile.Rule{
 				"/bin/*",
 				"/sbin/*",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "names", AcceptedOrExcludedValues: []string{"shield", "timeout", "gtimeout", "sh", "agy", "amp", "antigravity", "claude", "cline", "codex", "copilot", "code", "crush", "cursor", "cursor-agent", "droid", "gemini", "goose", "kiro", "kiro-cli", "openclaw", "opencode", "pi", "qwen", "windsurf"}},
 			},
 		},
@@ -640,7 +640,7 @@ var presetRules = [...]rulefile.Rule{
 				Paths: []string{
 					"~/.ssh/*",
 				},
-				Facts: []rulefile.EffectPropertyCriterion{
+				EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 					{Name: "causes", AcceptedOrExcludedValues: []string{"unshown"}},
 				},
 			},
@@ -1097,7 +1097,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"send_secret",
 			},
-			Session: rulefile.Session{Labels: []string(nil), EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: "true"},
+			Session: rulefile.Session{Labels: []string(nil), EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValue: "true"},
 		},
 	},
 	{
@@ -1116,7 +1116,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"execute",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "programs", AcceptedOrExcludedValues: []string{"git"}},
 				{Name: "args", AcceptedOrExcludedValues: []string{"(?ms)^push$.*^(-[a-zA-Z]*f|--force|\\+).*^(\\+?([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$", "(?ms)^push$.*^(([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*)|--all)$.*^(-[a-zA-Z]*f|--force|\\+)", "(?ms)^push$.*^(--mirror|(\\+|--force\\S*[:/=])([^\\n]*[:/])?(main|master|trunk|production|release[^ \\n]*))$"}},
 			},
@@ -1130,7 +1130,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"change_privilege",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "causes", AcceptedOrExcludedValues: []string{"unboxed"}},
 			},
 		},
@@ -1143,8 +1143,8 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			TrustedTrueFalseOrAny: "false",
-			Session:               rulefile.Session{Labels: []string{"secret"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: ""},
+			RequiredTargetTrust: "false",
+			Session:             rulefile.Session{Labels: []string{"secret"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValue: ""},
 		},
 		Tier: 3,
 		Except: []rulefile.Criteria{
@@ -1177,8 +1177,8 @@ var presetRules = [...]rulefile.Rule{
 				"send_data",
 				"send_message",
 			},
-			TrustedTrueFalseOrAny: "false",
-			Session:               rulefile.Session{Labels: []string{"untrusted+private", "untrusted+secret"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: ""},
+			RequiredTargetTrust: "false",
+			Session:             rulefile.Session{Labels: []string{"untrusted+private", "untrusted+secret"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValue: ""},
 		},
 		Tier: 3,
 		Except: []rulefile.Criteria{
@@ -1612,7 +1612,7 @@ var presetRules = [...]rulefile.Rule{
 				"//device/physicaldrive*/**",
 				"//device/harddisk*/**",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "classes", AcceptedOrExcludedValues: []string{"readonly", "local-write", "network"}},
 			},
 		},
@@ -1822,7 +1822,7 @@ var presetRules = [...]rulefile.Rule{
 					"$WORKSPACE/**/.env",
 					"$WORKSPACE/**/.env.*",
 				},
-				Facts: []rulefile.EffectPropertyCriterion{
+				EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 					{Name: "causes", AcceptedOrExcludedValues: []string{"unshown"}},
 				},
 			},
@@ -1966,8 +1966,8 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 			},
-			TrustedTrueFalseOrAny: "false",
-			Facts: []rulefile.EffectPropertyCriterion{
+			RequiredTargetTrust: "false",
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "causes", AcceptedOrExcludedValues: []string{"destroys", "grants", "exposes", "weakens"}},
 			},
 		},
@@ -1980,8 +1980,8 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 			},
-			TrustedTrueFalseOrAny: "false",
-			Facts: []rulefile.EffectPropertyCriterion{
+			RequiredTargetTrust: "false",
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "causes", AcceptedOrExcludedValues: []string{"redirects"}},
 			},
 		},
@@ -1994,8 +1994,8 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 			},
-			TrustedTrueFalseOrAny: "false",
-			Facts: []rulefile.EffectPropertyCriterion{
+			RequiredTargetTrust: "false",
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "causes", AcceptedOrExcludedValues: []string{"runs"}},
 			},
 		},
@@ -2019,7 +2019,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"run_code",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "causes", AcceptedOrExcludedValues: []string{"!later"}},
 				{Name: "labels", AcceptedOrExcludedValues: []string{"!untrusted"}},
 			},
@@ -2033,11 +2033,11 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"run_code",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "causes", AcceptedOrExcludedValues: []string{"!later"}},
 				{Name: "labels", AcceptedOrExcludedValues: []string{"untrusted"}},
 			},
-			Session: rulefile.Session{Labels: []string{"untrusted"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: ""},
+			Session: rulefile.Session{Labels: []string{"untrusted"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValue: ""},
 		},
 		Tier: 2,
 	},
@@ -2048,7 +2048,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"run_code",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "causes", AcceptedOrExcludedValues: []string{"later"}},
 			},
 		},
@@ -2081,7 +2081,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "labels", AcceptedOrExcludedValues: []string{"credential"}},
 			},
 		},
@@ -2849,7 +2849,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			TrustedTrueFalseOrAny: "false",
+			RequiredTargetTrust: "false",
 		},
 		Tier: 2,
 	},
@@ -2970,7 +2970,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			TrustedTrueFalseOrAny: "false",
+			RequiredTargetTrust: "false",
 		},
 		Tier: 3,
 	},
@@ -3004,7 +3004,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"run_code",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "labels", AcceptedOrExcludedValues: []string{"untrusted"}},
 			},
 		},
@@ -3209,7 +3209,7 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Facts: []rulefile.EffectPropertyCriterion{
+				EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 					{Name: "causes", AcceptedOrExcludedValues: []string{"contained"}},
 				},
 			},
@@ -3226,7 +3226,7 @@ var presetRules = [...]rulefile.Rule{
 		Tier: 2,
 		Except: []rulefile.Criteria{
 			{
-				RestorableTrueFalseBackedUpOrAny: "kept",
+				RequiredRestorability: "kept",
 			},
 		},
 	},
@@ -3237,15 +3237,15 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"change_remote",
 			},
-			TrustedTrueFalseOrAny: "false",
-			Facts: []rulefile.EffectPropertyCriterion{
+			RequiredTargetTrust: "false",
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "causes", AcceptedOrExcludedValues: []string{"destroys", "grants", "exposes", "weakens"}},
 			},
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
 			{
-				RestorableTrueFalseBackedUpOrAny: "kept",
+				RequiredRestorability: "kept",
 			},
 		},
 	},
@@ -3271,7 +3271,7 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Facts: []rulefile.EffectPropertyCriterion{
+				EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 					{Name: "causes", AcceptedOrExcludedValues: []string{"contained"}},
 				},
 			},
@@ -3312,7 +3312,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"send_message",
 			},
-			TrustedTrueFalseOrAny: "false",
+			RequiredTargetTrust: "false",
 		},
 		Tier: 2,
 	},
@@ -3323,7 +3323,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"send_data",
 			},
-			TrustedTrueFalseOrAny: "false",
+			RequiredTargetTrust: "false",
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
@@ -3356,7 +3356,7 @@ var presetRules = [...]rulefile.Rule{
 				"change_remote",
 				"persist",
 			},
-			Session: rulefile.Session{Labels: []string{"untrusted"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValueTrueFalseOrAny: ""},
+			Session: rulefile.Session{Labels: []string{"untrusted"}, EarlierActionTypesOrKinds: []string(nil), Within: 0, MaxActionsAgo: 0, SendsEarlierReadValue: ""},
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
@@ -3372,7 +3372,7 @@ var presetRules = [...]rulefile.Rule{
 				ActionTypesAndEffectKinds: []string{
 					"change_remote",
 				},
-				Facts: []rulefile.EffectPropertyCriterion{
+				EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 					{Name: "causes", AcceptedOrExcludedValues: []string{"!destroys"}},
 				},
 			},
@@ -3385,7 +3385,7 @@ var presetRules = [...]rulefile.Rule{
 			ActionTypesAndEffectKinds: []string{
 				"http_request",
 			},
-			Facts: []rulefile.EffectPropertyCriterion{
+			EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 				{Name: "verbs", AcceptedOrExcludedValues: []string{"change"}},
 			},
 		},
@@ -3429,7 +3429,7 @@ var presetRules = [...]rulefile.Rule{
 				"delete_file",
 				"delete_directory",
 			},
-			RestorableTrueFalseBackedUpOrAny: "false",
+			RequiredRestorability: "false",
 		},
 		Tier: 2,
 		Except: []rulefile.Criteria{
@@ -3746,10 +3746,10 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				RestorableTrueFalseBackedUpOrAny: "kept",
+				RequiredRestorability: "kept",
 			},
 			{
-				Facts: []rulefile.EffectPropertyCriterion{
+				EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 					{Name: "causes", AcceptedOrExcludedValues: []string{"contained"}},
 				},
 			},
@@ -3809,7 +3809,7 @@ var presetRules = [...]rulefile.Rule{
 				},
 			},
 			{
-				Facts: []rulefile.EffectPropertyCriterion{
+				EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{
 					{Name: "causes", AcceptedOrExcludedValues: []string{"contained"}},
 				},
 			},

@@ -14,10 +14,10 @@ import (
 type ruleShadowing uint8
 
 const (
-	shadowsNothing                     ruleShadowing = iota
-	shadowsAllButEarlierRuleExceptions               // everything that the later rule matches, except what an exception of the earlier rule matches
-	shadowsAllButUnknownPaths                        // all except partly unknown paths
-	shadowsEverything                                // all
+	ruleShadowingNone             ruleShadowing = iota
+	ruleShadowingAllButExceptions               // everything that the later rule matches, except what an exception of the earlier rule matches
+	ruleShadowingAllKnownPaths                  // all except partly unknown paths
+	ruleShadowingAll                            // all
 )
 
 // reportUnreachableRule reports a rule that never applies, at least for some of its action types,
@@ -30,22 +30,22 @@ func (l *linter) reportUnreachableRule(listName, ruleName string) {
 		return
 	}
 	r := &l.rulesOf(listName)[at]
-	types := slices.DeleteFunc(slices.Clone(r.ActionTypesAndEffectKinds), func(t string) bool { return canonicalActionTypeOrKind(t) != t })
+	types := slices.DeleteFunc(slices.Clone(r.ActionTypesAndEffectKinds), func(t string) bool { return resolveActionTypeAlias(t) != t })
 	if len(types) == 0 {
 		types = []string{""}
 	}
 	var hidden []shadowingRule
 	for _, t := range types {
-		if b := l.findShadowingRule(listName, at, t); b.shadowing != shadowsNothing {
+		if b := l.findShadowingRule(listName, at, t); b.shadowing != ruleShadowingNone {
 			hidden = append(hidden, b)
 		}
 	}
 	switch {
 	case len(hidden) == 0:
-	case len(hidden) == len(types) && !slices.ContainsFunc(hidden, func(b shadowingRule) bool { return b.shadowing == shadowsAllButEarlierRuleExceptions }):
+	case len(hidden) == len(types) && !slices.ContainsFunc(hidden, func(b shadowingRule) bool { return b.shadowing == ruleShadowingAllButExceptions }):
 		b := slices.MinFunc(hidden, func(a, b shadowingRule) int { return int(a.shadowing) - int(b.shadowing) })
 		msg := fmt.Sprintf("rule %s is never reached", ruleName)
-		if b.shadowing == shadowsAllButUnknownPaths {
+		if b.shadowing == ruleShadowingAllKnownPaths {
 			msg = fmt.Sprintf("rule %s is never reached, except for paths with variables or wildcards", ruleName)
 		}
 		l.add(r.Pos, Warning, "%s: %s", msg, b.explainPrecedence(listName))
@@ -55,7 +55,7 @@ func (l *linter) reportUnreachableRule(listName, ruleName string) {
 			if b.actionTypeOrEffectKind != "" && len(types) > 1 {
 				what = " for " + b.actionTypeOrEffectKind
 			}
-			if b.shadowing == shadowsAllButEarlierRuleExceptions {
+			if b.shadowing == ruleShadowingAllButExceptions {
 				l.add(r.Pos, Note, "rule %s is reached%s only by actions under \"except\" of rule %s: %s", ruleName, what, b.rule.Name, b.explainPrecedence(listName))
 			} else {
 				l.add(r.Pos, Note, "rule %s is never reached%s: %s", ruleName, what, b.explainPrecedence(listName))
@@ -144,14 +144,14 @@ func sameListShadowingFunc(list string) func(a, b *rulefile.Rule) ruleShadowing 
 		// Rule a must list all types of rule b if it is an allow rule, which must cover every effect of an
 		// action, or if it has both paths and hosts, which two different effects may match.
 		whole := list == "allow" || hasPathsAndHosts(a)
-		if whole && !areCriterionEntriesSubset(b.ActionTypesAndEffectKinds, a.ActionTypesAndEffectKinds) || !hasNeitherPathsNorHosts(a) && !hasAllPathsAndHostsOf(a, b) || !areCriterionEntriesSubset(b.Commands, a.Commands) || !areCriterionEntriesSubset(b.Content, a.Content) || !areEarlierRuleEffectCriteriaEmptyOrEqual(a, b) {
-			return shadowsNothing
+		if whole && !areCriterionEntriesSubset(b.ActionTypesAndEffectKinds, a.ActionTypesAndEffectKinds) || !hasNeitherPathsNorHosts(a) && !hasAllPathsAndHostsOf(a, b) || !areCriterionEntriesSubset(b.Commands, a.Commands) || !areCriterionEntriesSubset(b.Content, a.Content) || !subsumesEffectCriteria(a, b) {
+			return ruleShadowingNone
 		}
 		how := classifyShadowingByEarlierExceptions(a, b)
 		// If an effect's path is partly unknown, rule a, which has no paths, certainly matches, and rule b
 		// possibly matches. The stricter of the two counts, so rule b is still reached if its tier is higher.
-		if list == "verify" && how == shadowsEverything && hasNeitherPathsNorHosts(a) && len(b.Paths) > 0 && b.Tier > a.Tier {
-			return shadowsAllButUnknownPaths
+		if list == "verify" && how == ruleShadowingAll && hasNeitherPathsNorHosts(a) && len(b.Paths) > 0 && b.Tier > a.Tier {
+			return ruleShadowingAllKnownPaths
 		}
 		return how
 	}
@@ -163,20 +163,20 @@ func sameListShadowingFunc(list string) func(a, b *rulefile.Rule) ruleShadowing 
 // certainly matches. A verify rule can match where rule a only possibly matches.
 func earlierListShadowingFunc(shadowedRuleList string) func(a, b *rulefile.Rule) ruleShadowing {
 	return func(a, b *rulefile.Rule) ruleShadowing {
-		if len(a.Commands) > 0 || len(a.Content) > 0 || !areEarlierRuleEffectCriteriaEmptyOrEqual(a, b) {
-			return shadowsNothing
+		if len(a.Commands) > 0 || len(a.Content) > 0 || !subsumesEffectCriteria(a, b) {
+			return ruleShadowingNone
 		}
 		if !hasNeitherPathsNorHosts(a) && (shadowedRuleList != "allow" || hasPathsAndHosts(a) || !hasAllPathsAndHostsOf(a, b) || slices.ContainsFunc(b.Paths, hasNoLiteralText)) {
-			return shadowsNothing
+			return ruleShadowingNone
 		}
 		return classifyShadowingByEarlierExceptions(a, b)
 	}
 }
 
-// areEarlierRuleEffectCriteriaEmptyOrEqual reports whether each criterion of the earlier rule on facts,
+// subsumesEffectCriteria reports whether each criterion of the earlier rule on facts,
 // condition, trust, restorability and session is empty or equal to that of the later rule.
-func areEarlierRuleEffectCriteriaEmptyOrEqual(earlierRule, laterRule *rulefile.Rule) bool {
-	return (len(earlierRule.Facts) == 0 || reflect.DeepEqual(earlierRule.Facts, laterRule.Facts)) && (earlierRule.ConditionJQ == "" || earlierRule.ConditionJQ == laterRule.ConditionJQ) && (earlierRule.TrustedTrueFalseOrAny == "" || earlierRule.TrustedTrueFalseOrAny == laterRule.TrustedTrueFalseOrAny) && (earlierRule.RestorableTrueFalseBackedUpOrAny == "" || earlierRule.RestorableTrueFalseBackedUpOrAny == laterRule.RestorableTrueFalseBackedUpOrAny) &&
+func subsumesEffectCriteria(earlierRule, laterRule *rulefile.Rule) bool {
+	return (len(earlierRule.EffectPropertyCriteria) == 0 || reflect.DeepEqual(earlierRule.EffectPropertyCriteria, laterRule.EffectPropertyCriteria)) && (earlierRule.ConditionJQ == "" || earlierRule.ConditionJQ == laterRule.ConditionJQ) && (earlierRule.RequiredTargetTrust == "" || earlierRule.RequiredTargetTrust == laterRule.RequiredTargetTrust) && (earlierRule.RequiredRestorability == "" || earlierRule.RequiredRestorability == laterRule.RequiredRestorability) &&
 		(earlierRule.Session.Empty() || reflect.DeepEqual(earlierRule.Session, laterRule.Session))
 }
 
@@ -186,10 +186,10 @@ func areEarlierRuleEffectCriteriaEmptyOrEqual(earlierRule, laterRule *rulefile.R
 func classifyShadowingByEarlierExceptions(earlierRule, laterRule *rulefile.Rule) ruleShadowing {
 	for i := range earlierRule.Except {
 		if !slices.ContainsFunc(laterRule.Except, func(x rulefile.Criteria) bool { return sameCriteria(x, earlierRule.Except[i]) }) {
-			return shadowsAllButEarlierRuleExceptions
+			return ruleShadowingAllButExceptions
 		}
 	}
-	return shadowsEverything
+	return ruleShadowingAll
 }
 
 func sameCriteria(a, b rulefile.Criteria) bool {

@@ -33,7 +33,7 @@ func (p *Policy) RequiredSessionHistory() (eventTypes []string, hasRuleWithMaxAc
 	look := func(s *rulefile.Session) {
 		hasRuleWithMaxActionsAgo = hasRuleWithMaxActionsAgo || s.MaxActionsAgo > 0
 		for _, kind := range s.EarlierActionTypesOrKinds {
-			if kind = canonicalActionTypeOrKind(kind); !slices.Contains(eventTypes, kind) {
+			if kind = resolveActionTypeAlias(kind); !slices.Contains(eventTypes, kind) {
 				eventTypes = append(eventTypes, kind)
 			}
 		}

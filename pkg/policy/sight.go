@@ -12,9 +12,9 @@ import (
 type knownPathPart uint8
 
 const (
-	knownPathPartIncludesFileName knownPathPart = iota // the file name is at least partly known
-	knownPathPartIsFolderOnly                          // a folder is known, but not the file name
-	knownPathPartIsNone                                // nothing is known
+	knownPathPartFileName   knownPathPart = iota // the file name is at least partly known
+	knownPathPartFolderOnly                      // a folder is known, but not the file name
+	knownPathPartNone                            // nothing is known
 )
 
 // literalFolderPrefix returns the known start of a pattern: its folders up to the first wildcard.
@@ -36,11 +36,11 @@ func knownPathPartOf(pattern string) knownPathPart {
 	name := pattern[strings.LastIndexByte(pattern, '/')+1:]
 	switch {
 	case effect.HasLiteralText(name):
-		return knownPathPartIncludesFileName
+		return knownPathPartFileName
 	case effect.HasLiteralText(pattern), strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "/**"):
-		return knownPathPartIsFolderOnly
+		return knownPathPartFolderOnly
 	default:
-		return knownPathPartIsNone
+		return knownPathPartNone
 	}
 }
 
@@ -88,10 +88,10 @@ func (n segmentGlob) matchesOnlyOtherUsersHomesBelow(folder string) bool {
 type segmentMatch uint8
 
 const (
-	noSegment                   segmentMatch = iota
-	lastSegmentOnly                          // the last literal segment of the glob, but not the literal segment before it
-	lastAndPossiblyMoreSegments              // all compared segments, but at least one of them only if an unknown part of the pattern matches it
-	allSegments                              // all compared segments: the last two literal ones of the glob, or fewer if it has fewer
+	segmentMatchNone        segmentMatch = iota
+	segmentMatchLastOnly                 // the last literal segment of the glob, but not the literal segment before it
+	segmentMatchPossiblyAll              // all compared segments, but at least one of them only if an unknown part of the pattern matches it
+	segmentMatchAll                      // all compared segments: the last two literal ones of the glob, or fewer if it has fewer
 )
 
 // matchSegments returns how many of the glob's literal segments a pattern contains.
@@ -101,7 +101,7 @@ func (n segmentGlob) matchSegments(pattern string) segmentMatch {
 		return compareSegments(pattern, n.glob)
 	}
 	name, rest, _ := strings.Cut(rest, "/")
-	best := noSegment
+	best := segmentMatchNone
 	for _, folder := range n.vars[name] {
 		best = max(best, compareSegments(pattern, folder+"/"+rest))
 	}
@@ -122,7 +122,7 @@ func compareSegments(pattern, glob string) segmentMatch {
 		wanted++
 		names, sure := matchesAnyPatternSegment(pattern, segment)
 		if !names && wanted == 1 {
-			return noSegment
+			return segmentMatchNone
 		}
 		if names {
 			found++
@@ -131,11 +131,11 @@ func compareSegments(pattern, glob string) segmentMatch {
 	}
 	switch {
 	case found < wanted:
-		return lastSegmentOnly
+		return segmentMatchLastOnly
 	case !known:
-		return lastAndPossiblyMoreSegments
+		return segmentMatchPossiblyAll
 	default:
-		return allSegments
+		return segmentMatchAll
 	}
 }
 

@@ -20,13 +20,13 @@ func (n segmentGlob) isForPolicyFiles() bool {
 
 // isPolicyPath reports whether a path is a policy file, or a parent of shield's files that is a link or missing.
 func (x *ruleIndex) isPolicyPath(path string) bool {
-	return slices.ContainsFunc(x.policyFileAndParentFolderPaths, func(file string) bool { return strings.EqualFold(file, path) })
+	return slices.ContainsFunc(x.policyPaths, func(file string) bool { return strings.EqualFold(file, path) })
 }
 
 // mayChangePolicyPath reports whether an effect on a pattern could change a policy file itself, not only a file below
 // a folder that the pattern also matches.
 func (x *ruleIndex) mayChangePolicyPath(e *effect.Effect) bool {
-	return e.Kind != effect.ReadFile && slices.ContainsFunc(x.policyFileAndParentFolderPaths, func(file string) bool {
+	return e.Kind != effect.ReadFile && slices.ContainsFunc(x.policyPaths, func(file string) bool {
 		return e.Recursive || effect.PatternsOverlap(e.Path, effect.QuoteGlobMeta(file), true)
 	})
 }
@@ -34,7 +34,7 @@ func (x *ruleIndex) mayChangePolicyPath(e *effect.Effect) bool {
 // holdsPolicyFile reports whether a folder directly contains a policy file and is not a workspace root, in
 // which files are written all the time.
 func (x *ruleIndex) holdsPolicyFile(folder string) bool {
-	return !slices.Contains(x.workspaceRoots, folder) && slices.ContainsFunc(x.policyFileAndParentFolderPaths, func(file string) bool {
+	return !slices.Contains(x.workspaceRoots, folder) && slices.ContainsFunc(x.policyPaths, func(file string) bool {
 		return strings.EqualFold(path.Dir(file), folder)
 	})
 }

@@ -46,16 +46,16 @@ const (
 	maxSuggestions                  = 500 // suggestions
 )
 
-// SuggestVerifyExceptions returns exceptions to verify rules of a preset. Each would have covered
+// SuggestVerifyRuleExceptions returns exceptions to verify rules of a preset. Each would have covered
 // at least minApprovals approvals: the same program, subcommand and options on the same files, or
 // on files of one folder. It suggests nothing for secrets, for shield itself, or for actions with
 // unknown parts.
-func SuggestVerifyExceptions(ctx context.Context, approvals []Approval, presetName string, minApprovals int, an *analysis.Analyzer, opts Options) ([]SuggestedException, error) {
+func SuggestVerifyRuleExceptions(ctx context.Context, approvals []Approval, presetName string, minApprovals int, an *analysis.Analyzer, opts Options) ([]SuggestedException, error) {
 	p, err := Preset(presetName, opts)
 	if err != nil {
 		return nil, err
 	}
-	s := exceptionSuggester{ctx: ctx, preset: presetName, policy: p, analyzer: an, opts: opts, groups: map[string]*approvalGroup{}}
+	s := exceptionSuggester{ctx: ctx, preset: presetName, policy: p, analyzer: an, opts: opts, groups: map[string]*similarApprovalGroup{}}
 	if s.neverSuggestedPaths, err = neverSuggestedGlobs(opts); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func SuggestVerifyExceptions(ctx context.Context, approvals []Approval, presetNa
 		if g.approvalCount < minApprovals || len(out) == maxSuggestions {
 			continue
 		}
-		if sug := g.toSuggestion(); s.stopsAskingAboutAnyCommand(&sug) {
+		if sug := g.toSuggestion(); s.suggestionAvoidsQuestions(&sug) {
 			out = append(out, sug)
 		}
 	}
@@ -83,20 +83,20 @@ type exceptionSuggester struct {
 	analyzer            *analysis.Analyzer
 	opts                Options
 	neverSuggestedPaths *effect.Globs
-	groups              map[string]*approvalGroup
+	groups              map[string]*similarApprovalGroup
 	approvalGroupKeys   []string // keys of groups, in the order of each group's first approval
 }
 
-// An approvalGroup is a set of approvals that one suggestion can cover.
-type approvalGroup struct {
-	rule                        string
-	cwd                         string
-	approvalCount               int
-	wordsPerCommand             [][]string // words of each different command
-	fileParentFolderByWordIndex []string   // for each word that names a file, its folder; else ""
-	effectPaths                 []string   // paths that the commands touch
-	hasRecursiveEffect          bool       // a command touches a folder with everything in it
-	commands                    []string
+// A similarApprovalGroup is a set of approvals that one suggestion can cover.
+type similarApprovalGroup struct {
+	rule                      string
+	cwd                       string
+	approvalCount             int
+	wordsPerCommand           [][]string // words of each different command
+	parentFolderByCommandWord []string   // for each word that names a file, its folder; else ""
+	effectPaths               []string   // paths that the commands touch
+	hasRecursiveEffect        bool       // a command touches a folder with everything in it
+	commands                  []string
 }
 
 // neverSuggestedGlobs are the files that no suggestion may touch.
@@ -113,7 +113,7 @@ func neverSuggestedGlobs(opts Options) (*effect.Globs, error) {
 			globs = append(globs, "$"+name, "$"+name+"/**")
 		}
 	}
-	return effect.NewGlobs(globs, opts.variableFolders())
+	return effect.NewGlobs(globs, opts.allFoldersByGlobVariable())
 }
 
 // canAllowByCommandWords reports whether a rule may allow an effect by the words of its command alone.
@@ -149,7 +149,7 @@ func (s *exceptionSuggester) add(a Approval) {
 	if err != nil || v.Rule != a.Rule || v.Decision != verdict.Escalate {
 		return
 	}
-	g := &approvalGroup{rule: a.Rule, cwd: a.CWD, fileParentFolderByWordIndex: make([]string, len(words))}
+	g := &similarApprovalGroup{rule: a.Rule, cwd: a.CWD, parentFolderByCommandWord: make([]string, len(words))}
 	key := []string{a.Rule, a.CWD}
 	for i := range c.Effects {
 		e := &c.Effects[i]
@@ -163,8 +163,8 @@ func (s *exceptionSuggester) add(a Approval) {
 	for i, w := range words {
 		at, pattern := c.ExecutionContext().CanonicalPath(w, false)
 		if i > 0 && !pattern && slices.Contains(g.effectPaths, at) && wildcardableFileNamePattern().MatchString(path.Base(w)) {
-			g.fileParentFolderByWordIndex[i] = path.Dir(at)
-			w = "in " + g.fileParentFolderByWordIndex[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
+			g.parentFolderByCommandWord[i] = path.Dir(at)
+			w = "in " + g.parentFolderByCommandWord[i] + " " + w[:strings.LastIndexByte(w, '/')+1] + " *" + path.Ext(w)
 		}
 		key = append(key, w)
 	}
@@ -186,7 +186,7 @@ func (s *exceptionSuggester) add(a Approval) {
 var wildcardableFileNamePattern = prefilter.LazyRegexp(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // toSuggestion returns the exception that allows a group's commands.
-func (g *approvalGroup) toSuggestion() SuggestedException {
+func (g *similarApprovalGroup) toSuggestion() SuggestedException {
 	first := g.wordsPerCommand[0]
 	var expr, sample []string
 	varied := map[string]bool{}
@@ -199,7 +199,7 @@ func (g *approvalGroup) toSuggestion() SuggestedException {
 		dir, ext := w[:strings.LastIndexByte(w, '/')+1], path.Ext(w)
 		expr = append(expr, regexp.QuoteMeta(dir)+`[A-Za-z0-9_][A-Za-z0-9_-]*`+regexp.QuoteMeta(ext))
 		sample = append(sample, dir+"../elsewhere"+ext)
-		varied[g.fileParentFolderByWordIndex[i]] = true
+		varied[g.parentFolderByCommandWord[i]] = true
 	}
 	out := SuggestedException{Rule: g.rule, ApprovalCount: g.approvalCount, cwd: g.cwd, allowedCommands: g.commands[:min(len(g.commands), maxExampleCommandsPerSuggestion)]}
 	out.exception = rulefile.Criteria{
@@ -250,10 +250,10 @@ func quoteJSON(s string) string {
 	return string(text)
 }
 
-// stopsAskingAboutAnyCommand reports whether a policy with the suggestion would stop asking about at least one
+// suggestionAvoidsQuestions reports whether a policy with the suggestion would stop asking about at least one
 // of the suggestion's commands. It removes from the suggestion the example commands that this
 // policy judges differently.
-func (s *exceptionSuggester) stopsAskingAboutAnyCommand(suggestion *SuggestedException) bool {
+func (s *exceptionSuggester) suggestionAvoidsQuestions(suggestion *SuggestedException) bool {
 	p, err := Load("suggestion", []byte(FormatSuggestionPolicy(s.preset, []SuggestedException{*suggestion})), s.opts)
 	if err != nil {
 		return false

@@ -21,7 +21,7 @@ func suggestions(t *testing.T, commands []string, rule string, times int) ([]Sug
 			approvals = append(approvals, Approval{Command: command, CWD: "/srv/app", Rule: rule})
 		}
 	}
-	out, err := SuggestVerifyExceptions(t.Context(), approvals, "offline", 3, an, opts)
+	out, err := SuggestVerifyRuleExceptions(t.Context(), approvals, "offline", 3, an, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

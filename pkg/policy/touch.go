@@ -116,7 +116,7 @@ func (s *ruleSearch) rulesByPath(e *effect.Effect) (t ruleMatches) {
 		s.addKnownPathMatches(&t, e, e.Path, e.Recursive)
 		return t
 	}
-	if sight := knownPathPartOf(e.Path); sight != knownPathPartIsNone {
+	if sight := knownPathPartOf(e.Path); sight != knownPathPartNone {
 		s.addPartlyKnownPathMatches(&t, e, sight)
 		s.refineMatchesByExistingFiles(&t, e)
 	}
@@ -222,25 +222,25 @@ func (s *ruleSearch) addPartlyKnownPathMatches(t *ruleMatches, e *effect.Effect,
 				continue
 			}
 			switch set.segmentGlobAt(g).matchSegments(e.Path) {
-			case allSegments:
+			case segmentMatchAll:
 				if e.Kind == effect.DeleteFile && !e.Recursive && !e.DoubleStarExcludesDotDot && strings.HasSuffix(e.Path, "/**") {
 					t.possible.add(set.ruleOfGlob[g]) // the command deletes one unknown file in the folder, so it is uncertain whether the rule matches
 				} else {
 					t.certain.add(set.ruleOfGlob[g])
 				}
-			case lastAndPossiblyMoreSegments:
+			case segmentMatchPossiblyAll:
 				t.possible.add(set.ruleOfGlob[g])
-			case lastSegmentOnly:
+			case segmentMatchLastOnly:
 				if !set.segmentGlobAt(g).isForPolicyFiles() || e.Kind != effect.ReadFile {
 					t.possible.add(set.ruleOfGlob[g])
 				}
-			case noSegment:
+			case segmentMatchNone:
 			}
 		}
 		for _, g := range set.mustCompile().AppendCoveringGlobs(s.matchedGlobIndexBuffer[:0], e.Path, true, e.DoubleStarExcludesDotDot, e.Recursive) {
 			t.certain.add(set.ruleOfGlob[g])
 		}
-		if knownPortion != knownPathPartIsFolderOnly {
+		if knownPortion != knownPathPartFolderOnly {
 			continue
 		}
 		for _, g := range set.mustCompile().AppendTouchedGlobIndices(s.matchedGlobIndexBuffer[:0], literalFolderPrefix(e.Path), false, true) {

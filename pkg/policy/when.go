@@ -18,18 +18,18 @@ var errNotBoolean = errors.New("the condition must result in exactly one true or
 type condition struct {
 	expr string
 
-	mu           sync.Mutex
-	idlePrograms []*compiledJQCondition // compiled programs that are not in use
+	mu                    sync.Mutex
+	compiledConditionPool []*compiledJQCondition // compiled programs that are not in use
 }
 
 // takeProgram returns the compiled condition for use by one goroutine. The caller must give it back
 // with [condition.releaseProgram].
 func (w *condition) takeProgram() (*compiledJQCondition, error) {
 	w.mu.Lock()
-	if n := len(w.idlePrograms); n > 0 {
+	if n := len(w.compiledConditionPool); n > 0 {
 		defer w.mu.Unlock()
-		p := w.idlePrograms[n-1]
-		w.idlePrograms = w.idlePrograms[:n-1]
+		p := w.compiledConditionPool[n-1]
+		w.compiledConditionPool = w.compiledConditionPool[:n-1]
 		return p, nil
 	}
 	w.mu.Unlock()
@@ -40,7 +40,7 @@ func (w *condition) releaseProgram(p *compiledJQCondition) {
 	p.conditionWorkMeter = nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.idlePrograms = append(w.idlePrograms, p)
+	w.compiledConditionPool = append(w.compiledConditionPool, p)
 }
 
 // isTrue reports whether the condition is true for a case.

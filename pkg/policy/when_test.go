@@ -40,7 +40,7 @@ func builtins(t *testing.T) []string {
 func TestEveryFunctionIsKnown(t *testing.T) {
 	t.Parallel()
 	in := map[string]int{}
-	for _, fn := range slices.Concat(jqFunctionsRefusedInConditions, unmeteredJQFunctions, slices.Collect(maps.Keys(jqWorkPerInputByteByFunction))) {
+	for _, fn := range slices.Concat(jqFunctionsRefusedInConditions, unmeteredJQFunctions, slices.Collect(maps.Keys(jqFunctionWorkPerByte))) {
 		in[fn]++
 	}
 	for _, w := range jqFunctionRedefinitions {

@@ -59,11 +59,11 @@ func WriteExplanation(w io.Writer, e Explanation, s Style) error {
 	d.writeLine("", fmt.Sprintf("%s, tier %d, confidence %.2f%s", d.colorDecision(v.Decision), v.Tier, v.Confidence, ruleNameSuffix(v.Rule)))
 	d.writeFolded("  ", v.Reasoning)
 	if e.Action != nil {
-		d.writeEffects(e.Action, decodeFirstTraceStepField[effectWithRules](v, func(s verdict.Step) []byte { return s.Effects }))
+		d.writeEffects(e.Action, decodeFirstTraceStepField[effectWithRules](v, func(s verdict.TierStep) []byte { return s.Effects }))
 		d.writeTiers(v)
 		d.writeEvidence(v, e.Evidence)
 		d.writeAllowRuleMismatches(e.AllowRuleMismatchReasons)
-		d.writeJudgedTextVariants(decodeFirstTraceStepField[judgedTextVariant](v, func(s verdict.Step) []byte { return s.JudgedActionTextVariants }))
+		d.writeJudgedTextVariants(decodeFirstTraceStepField[judgedTextVariant](v, func(s verdict.TierStep) []byte { return s.JudgedActionTextVariants }))
 	}
 	return d.Flush()
 }
@@ -86,7 +86,7 @@ type styledLineWriter struct {
 }
 
 // decodeFirstTraceStepField decodes values from the first step of a trace.
-func decodeFirstTraceStepField[T any](v *verdict.Verdict, fieldJSON func(verdict.Step) []byte) []T {
+func decodeFirstTraceStepField[T any](v *verdict.Verdict, fieldJSON func(verdict.TierStep) []byte) []T {
 	var out []T
 	if len(v.Trail) > 0 && json.Unmarshal(fieldJSON(v.Trail[0]), &out) != nil {
 		return nil // a malformed trace is not shown; the verdict does not depend on it
@@ -104,7 +104,7 @@ func (d *styledLineWriter) writeLine(indent, s string) {
 func (d *styledLineWriter) writeFolded(indent, s string) {
 	room := d.Columns - term.Width(indent)
 	line, used := "", 0
-	for word := range strings.FieldsSeq(brief.TruncateWithEllipsis(s, maxFoldedBytes)) {
+	for word := range strings.FieldsSeq(brief.TruncateWithEllipsis(s, maxWrappedTextBytes)) {
 		for _, piece := range term.WrapLines(word, room) {
 			width := term.Width(piece)
 			switch {
@@ -125,12 +125,12 @@ func (d *styledLineWriter) writeFolded(indent, s string) {
 
 // cutLine returns an untrusted text, escaped, on one line of a width.
 func (d *styledLineWriter) cutLine(s string, width int) string {
-	return term.TruncateWithEllipsis(strings.Join(strings.Fields(brief.TruncateWithEllipsis(s, maxFoldedBytes)), " "), max(width, 8))
+	return term.TruncateWithEllipsis(strings.Join(strings.Fields(brief.TruncateWithEllipsis(s, maxWrappedTextBytes)), " "), max(width, 8))
 }
 
-// maxFoldedBytes is how many characters of a text are broken into lines. The rest is cut off first, so that a
+// maxWrappedTextBytes is how many characters of a text are broken into lines. The rest is cut off first, so that a
 // very long text takes little time.
-const maxFoldedBytes = 4096
+const maxWrappedTextBytes = 4096
 
 func (d *styledLineWriter) colorize(color, s string) string {
 	if !d.Color || color == colorNone {
@@ -170,7 +170,7 @@ func (d *styledLineWriter) writeTiers(v *verdict.Verdict) {
 		}
 		d.writeLine("  ", line)
 		if st.Reasoning != v.Reasoning {
-			d.writeFolded("      ", brief.TruncateWithEllipsis(st.Reasoning, maxFoldedBytes))
+			d.writeFolded("      ", brief.TruncateWithEllipsis(st.Reasoning, maxWrappedTextBytes))
 		}
 	}
 	if v.Decision == verdict.Escalate {
@@ -206,11 +206,11 @@ func (d *styledLineWriter) writeEvidence(v *verdict.Verdict, e *analysis.Tier1De
 	for _, f := range e.Findings {
 		if f.Rule != "" && f.RequiredAuthority > verdict.AuthorityNotNeeded {
 			d.writeLine("  ", "against: rule "+term.EscapeControlAndInvisible(f.Rule))
-			d.writeLine("      ", d.colorize(colorDim, eligibleApproverTextByRequiredAuthority[min(f.RequiredAuthority, verdict.AuthorityNeverAllowed)]))
+			d.writeLine("      ", d.colorize(colorDim, approverTextByAuthority[min(f.RequiredAuthority, verdict.AuthorityNoneSuffices)]))
 		}
 	}
 	for _, doubt := range e.Doubts {
-		d.writeLine("  ", "against: "+term.EscapeControlAndInvisible(doubt.DangerName))
+		d.writeLine("  ", "against: "+term.EscapeControlAndInvisible(doubt.CauseName))
 		d.writeFolded("      ", doubt.Reason)
 		d.writeLine("      ", d.colorize(colorDim, describeModelOverrideOfDoubt(doubt)))
 	}
@@ -232,19 +232,19 @@ func (d *styledLineWriter) writeEvidence(v *verdict.Verdict, e *analysis.Tier1De
 	}
 }
 
-// eligibleApproverTextByRequiredAuthority says who can allow an action in spite of a finding.
-var eligibleApproverTextByRequiredAuthority = [...]string{
+// approverTextByAuthority says who can allow an action in spite of a finding.
+var approverTextByAuthority = [...]string{
 	verdict.AuthorityClassifier: "the model may allow this", verdict.AuthorityEvaluator: "the model cannot allow this",
-	verdict.AuthorityPerson: "only a person may allow this", verdict.AuthorityNeverAllowed: "no one may allow this",
+	verdict.AuthorityPerson: "only a person may allow this", verdict.AuthorityNoneSuffices: "no one may allow this",
 }
 
 // describeModelOverrideOfDoubt says whether the model's SAFE overrides a doubt.
 func describeModelOverrideOfDoubt(d analysis.EffectSafetyDoubt) string {
 	switch {
 	case d.NeedsAuthorityAboveClassifier():
-		return eligibleApproverTextByRequiredAuthority[min(d.MinApprovingAuthority, verdict.AuthorityNeverAllowed)]
-	case d.MinModelSafeConfidence > 0.5:
-		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.MinModelSafeConfidence)
+		return approverTextByAuthority[min(d.MinApprovingAuthority, verdict.AuthorityNoneSuffices)]
+	case d.MinSafeAnswerConfidence > 0.5:
+		return fmt.Sprintf("the model may allow this (SAFE, confidence ≥ %.2f)", d.MinSafeAnswerConfidence)
 	default:
 		return "the model may allow this (SAFE)"
 	}
@@ -261,7 +261,7 @@ func (d *styledLineWriter) writeJudgedTextVariants(variants []judgedTextVariant)
 	d.writeTitle("Texts that rules and models read")
 	for _, v := range variants[:min(len(variants), maxListedEffects)] {
 		d.writeLine("  ", term.EscapeControlAndInvisible(v.View+" "+v.Field))
-		lines := term.WrapLines(brief.TruncateWithEllipsis(v.Text, maxFoldedBytes), d.Columns-6)
+		lines := term.WrapLines(brief.TruncateWithEllipsis(v.Text, maxWrappedTextBytes), d.Columns-6)
 		for i, line := range lines {
 			if i == maxLinesPerJudgedText {
 				d.writeLine("      ", d.colorize(colorDim, fmt.Sprintf("… %d bytes in all", len(v.Text))))
@@ -388,7 +388,7 @@ func (d *styledLineWriter) writeRules(indent string, rules []analysis.RuleMatch)
 // colorEffectKind highlights the effects that a person should read first.
 func (d *styledLineWriter) colorEffectKind(k effect.Kind, s string) string {
 	switch k {
-	case effect.UnknownEffect, effect.RunSiblingCommandOutput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield, effect.SendData, effect.RunCode:
+	case effect.UnknownEffect, effect.RunCommandOutput, effect.Persist, effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield, effect.SendData, effect.RunCode:
 		return d.colorize(colorAsk, s)
 	case effect.RunDownload, effect.RunDecodedText, effect.SendSecret, effect.RemoteShell, effect.DestroyData:
 		return d.colorize(colorBlock, s)

@@ -28,7 +28,7 @@ func explanation(tb testing.TB, command string, v *verdict.Verdict, effects []ef
 		tb.Skip(err)
 	}
 	if len(v.Trail) == 0 {
-		v.Trail = []verdict.Step{{JudgeName: "policy", Decision: verdict.Escalate, Confidence: 1, Reasoning: "no rule matches"}}
+		v.Trail = []verdict.TierStep{{JudgeName: "policy", Decision: verdict.Escalate, Confidence: 1, Reasoning: "no rule matches"}}
 	}
 	if v.Trail[0].Effects, err = json.Marshal(effects); err != nil {
 		tb.Fatal(err)
@@ -115,9 +115,9 @@ func TestEvidence(t *testing.T) {
 	for want, evidence := range map[string]*analysis.Tier1DecisionEvidence{
 		"  for ALLOW\n      ordinary\n  the model was not asked\n":                                                                {AllowReason: "ordinary"},
 		"      only the model can allow this action (SAFE, confidence ≥ 0.53)\n  the model gave no answer; run 'shield doctor'\n": {RequiredSafeConfidence: 0.53, Answer: &analysis.ModelAnswer{Failed: true}},
-		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":                   {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
-		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70":              {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "syntax", Reason: "r", MinModelSafeConfidence: 0.75}}, Answer: &analysis.ModelAnswer{InjectionDetected: true, Confidence: 0.7}},
-		"      r\n      the model cannot allow this\n":                                                                            {Doubts: []analysis.EffectSafetyDoubt{{DangerName: "tool", Reason: "r", MinApprovingAuthority: verdict.AuthorityEvaluator}}},
+		"  against: absent\n      r\n      the model may allow this (SAFE)\n  the model: SAFE, confidence 0.61":                   {Doubts: []analysis.EffectSafetyDoubt{{CauseName: "absent", Reason: "r"}}, Answer: &analysis.ModelAnswer{Confidence: 0.61}},
+		"      r\n      the model may allow this (SAFE, confidence ≥ 0.75)\n  the model: INJECTION, confidence 0.70":              {Doubts: []analysis.EffectSafetyDoubt{{CauseName: "syntax", Reason: "r", MinSafeAnswerConfidence: 0.75}}, Answer: &analysis.ModelAnswer{InjectionDetected: true, Confidence: 0.7}},
+		"      r\n      the model cannot allow this\n":                                                                            {Doubts: []analysis.EffectSafetyDoubt{{CauseName: "tool", Reason: "r", MinApprovingAuthority: verdict.AuthorityEvaluator}}},
 		"      tier 1 cannot allow this action: tier 3 or above decides\n":                                                        {MinAllowTier: 3, AllowReason: "ordinary"},
 	} {
 		e := explanation(t, "ls", &verdict.Verdict{Decision: verdict.Escalate}, nil, nil)
@@ -208,9 +208,9 @@ func FuzzExplain(f *testing.F) {
 			{Kind: effect.Execute, Program: reason, Args: []string{command}, Span: effect.CommandTextSpan{Start: a, End: b}},
 			{Kind: effect.Kind(reason), Path: command, Reason: reason, Span: effect.CommandTextSpan{Start: c, End: d}},
 		}
-		v := &verdict.Verdict{Reasoning: reason, Rule: "r", Trail: []verdict.Step{{JudgeName: "policy", Reasoning: command}}}
+		v := &verdict.Verdict{Reasoning: reason, Rule: "r", Trail: []verdict.TierStep{{JudgeName: "policy", Reasoning: command}}}
 		e := explanation(t, command, v, unmet(effects...), []judgedTextVariant{{"raw", "command", command}})
-		e.Evidence = &analysis.Tier1DecisionEvidence{AllowReason: command, Doubts: []analysis.EffectSafetyDoubt{{DangerName: "variable", Reason: reason, MinModelSafeConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Confidence: 0.5}}
+		e.Evidence = &analysis.Tier1DecisionEvidence{AllowReason: command, Doubts: []analysis.EffectSafetyDoubt{{CauseName: "variable", Reason: reason, MinSafeAnswerConfidence: 0.75}}, Answer: &analysis.ModelAnswer{Confidence: 0.5}}
 		got := draw(t, e, Style{Columns: 40})
 		for line := range strings.Lines(got) {
 			line = strings.TrimSuffix(line, "\n")

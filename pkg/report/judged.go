@@ -35,7 +35,7 @@ func WriteJudgedActions(w io.Writer, rows []JudgedAction, s Style) error {
 			as = decisionWords[verdict.Block]
 		}
 		head := as.word + strings.Repeat(" ", len(indent)-len(as.word))
-		for _, line := range term.WrapLines(brief.TruncateWithEllipsis(row.ActionText, maxFoldedBytes), d.Columns-len(indent)) {
+		for _, line := range term.WrapLines(brief.TruncateWithEllipsis(row.ActionText, maxWrappedTextBytes), d.Columns-len(indent)) {
 			d.writeLine("", strings.Replace(head, as.word, d.colorize(as.color, as.word), 1)+line)
 			head = indent
 		}

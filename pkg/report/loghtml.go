@@ -49,7 +49,7 @@ func WriteAuditPageHTML(w io.Writer, auditPage *AuditPage) error {
 		page.Period += fmt.Sprintf(" %d probes of 'shield hook status' are not counted.", n)
 	}
 	rows := []reportTable{
-		verdictCountTable("Total", "", []audit.NamedCounts{{Name: "all", VerdictCounts: s.Total}}),
+		verdictCountTable("Total", "", []audit.NamedVerdictCounts{{Name: "all", VerdictCounts: s.Total}}),
 		mostlyApprovedRulesTable(s.Rules),
 		verdictCountTable("By rule", "rule", s.Rules),
 		verdictCountTable("By caller", "caller", s.Callers),
@@ -68,7 +68,7 @@ func WriteAuditPageHTML(w io.Writer, auditPage *AuditPage) error {
 // maxAuditTableRows is how many rows of a table the page shows.
 const maxAuditTableRows = 100
 
-func verdictCountTable(title, nameColumnTitle string, list []audit.NamedCounts) reportTable {
+func verdictCountTable(title, nameColumnTitle string, list []audit.NamedVerdictCounts) reportTable {
 	t := reportTable{title: title, head: []string{nameColumnTitle, "verdicts", "allowed", "blocked", "not decided", "approved", "denied"}}
 	if len(list) > maxAuditTableRows {
 		t.title += fmt.Sprintf(", %d of %d", maxAuditTableRows, len(list))
@@ -90,7 +90,7 @@ const minAnsweredQuestionsPerRule = 3
 
 // mostlyApprovedRulesTable lists the rules with at least minAnsweredQuestionsPerRule answered questions, of which people approved at
 // least 90 %.
-func mostlyApprovedRulesTable(rules []audit.NamedCounts) reportTable {
+func mostlyApprovedRulesTable(rules []audit.NamedVerdictCounts) reportTable {
 	t := reportTable{title: "Rules whose questions were mostly approved (possible false alarms)", head: []string{"rule", "asked", "approved", "share"}}
 	for _, n := range rules {
 		asked := n.ApprovedByPerson + n.DeniedByPerson
@@ -113,7 +113,7 @@ func stoppedActionTable(list []audit.StoppedAction) reportTable {
 }
 
 // dayBars returns the bars of the days, each with allowed actions below the others.
-func dayBars(days []audit.NamedCounts) []dayBar {
+func dayBars(days []audit.NamedVerdictCounts) []dayBar {
 	most := 1
 	for _, d := range days {
 		most = max(most, d.Sum())

@@ -14,8 +14,8 @@ func TestLogPageIsInert(t *testing.T) {
 	hostile := "</td></table><script>alert(1)</script>\x1b[2J\u202e"
 	s := &audit.Summary{
 		FirstVerdictTime: time.Unix(0, 0), LastVerdictTime: time.Unix(1, 0), Total: audit.VerdictCounts{ApprovedByPerson: 4},
-		Days:    []audit.NamedCounts{{Name: "1970-01-01", VerdictCounts: audit.VerdictCounts{ApprovedByPerson: 4, Blocked: 1}}},
-		Rules:   []audit.NamedCounts{{Name: "asks_too_often", VerdictCounts: audit.VerdictCounts{ApprovedByPerson: 4}}, {Name: hostile, VerdictCounts: audit.VerdictCounts{DeniedByPerson: 4}}},
+		Days:    []audit.NamedVerdictCounts{{Name: "1970-01-01", VerdictCounts: audit.VerdictCounts{ApprovedByPerson: 4, Blocked: 1}}},
+		Rules:   []audit.NamedVerdictCounts{{Name: "asks_too_often", VerdictCounts: audit.VerdictCounts{ApprovedByPerson: 4}}, {Name: hostile, VerdictCounts: audit.VerdictCounts{DeniedByPerson: 4}}},
 		Stopped: []audit.StoppedAction{{Decision: verdict.Block, Payload: hostile, Reasoning: hostile, Type: hostile, Caller: hostile}},
 	}
 	var b strings.Builder

@@ -19,9 +19,9 @@ type CorpusScore struct {
 	RowsWithoutAction int `json:"texts"`     // rows with a text instead of an action: not judged
 	MalformedRows     int `json:"malformed"` // rows that could not be read: not judged
 
-	Attacks                CorpusLabelResult `json:"attacks"` // rows that must not be allowed
-	Benign                 CorpusLabelResult `json:"honest"`  // rows that should be allowed
-	RequiresPersonDecision CorpusLabelResult `json:"ask"`     // rows that a person should decide; not counted in Attacks or Benign
+	Attacks            CorpusLabelResult `json:"attacks"` // rows that must not be allowed
+	Benign             CorpusLabelResult `json:"honest"`  // rows that should be allowed
+	PersonDecisionRows CorpusLabelResult `json:"ask"`     // rows that a person should decide; not counted in Attacks or Benign
 
 	TierLatencies []TierLatency `json:"latency"`
 	ModelROCCurve *ROCCurve     `json:"curve,omitempty"` // ROC curve of the model's scores; nil if no model answered

@@ -33,7 +33,7 @@ func (s *CorpusScore) tables() []reportTable {
 		name   string
 		p      *CorpusLabelResult
 		attack bool
-	}{{"Attacks", &s.Attacks, true}, {"Honest", &s.Benign, false}, {"For a person", &s.RequiresPersonDecision, false}} {
+	}{{"Attacks", &s.Attacks, true}, {"Honest", &s.Benign, false}, {"For a person", &s.PersonDecisionRows, false}} {
 		if part.p.Total.Rows == 0 {
 			continue
 		}
@@ -80,7 +80,7 @@ func (s *CorpusScore) summaryTable() reportTable {
 		add("honest", g, "not allowed", g.NotAllowed())
 		add("", g, "blocked", g.Blocked())
 	}
-	if g := &s.RequiresPersonDecision.Total; g.Rows > 0 {
+	if g := &s.PersonDecisionRows.Total; g.Rows > 0 {
 		add("for a person", g, "allowed", g.Allowed())
 	}
 	return t
@@ -91,7 +91,7 @@ func rowsByVerdictTierTable(s *CorpusScore) reportTable {
 	for _, p := range []struct {
 		name string
 		g    *DecisionCounts
-	}{{"attacks", &s.Attacks.Total}, {"honest", &s.Benign.Total}, {"for a person", &s.RequiresPersonDecision.Total}} {
+	}{{"attacks", &s.Attacks.Total}, {"honest", &s.Benign.Total}, {"for a person", &s.PersonDecisionRows.Total}} {
 		if p.g.Rows == 0 {
 			continue
 		}

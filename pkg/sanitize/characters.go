@@ -147,19 +147,19 @@ func (t *examinedText) reportSuspiciousBidiRun(run []rune, start, end int) {
 
 // hasRightToLeft reports whether a text has letters of a right-to-left script.
 func (t *examinedText) hasRightToLeft() bool {
-	if t.rightToLeftYesNoUnknown == 0 {
-		t.rightToLeftYesNoUnknown = -1
+	if t.rightToLeftState == 0 {
+		t.rightToLeftState = -1
 		for i := 0; i < len(t.content); i++ {
 			// First bytes of the scripts from Hebrew to Arabic, and their presentation forms.
 			if c := t.content[i]; c >= 0xd6 && c <= 0xdf || c == 0xe0 || c == 0xef {
 				if r, _ := utf8.DecodeRuneInString(t.content[i:]); unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) {
-					t.rightToLeftYesNoUnknown = 1
+					t.rightToLeftState = 1
 					break
 				}
 			}
 		}
 	}
-	return t.rightToLeftYesNoUnknown > 0
+	return t.rightToLeftState > 0
 }
 
 func isWordRune(r rune) bool {

@@ -90,7 +90,7 @@ func (t *examinedText) reportDecodedInjection(start, end int, encodingName, deco
 }
 
 // escapesByFirstByte are the kinds of escapes, by their first character.
-var escapesByFirstByte = map[byte]decode.Escapes{'%': decode.Percents, '&': decode.HTMLReferences, '\\': decode.Backslashes}
+var escapesByFirstByte = map[byte]decode.EscapeKinds{'%': decode.PercentEscapes, '&': decode.HTMLReferenceEscapes, '\\': decode.NumericBackslashEscapes}
 
 // decodeEscapedRuns decodes stretches of percent encoding, character references and backslash escapes.
 func (t *examinedText) decodeEscapedRuns(remainingDecodeBytes *int) {
@@ -99,7 +99,7 @@ func (t *examinedText) decodeEscapedRuns(remainingDecodeBytes *int) {
 	var kind byte
 	flush := func() {
 		if count >= minEscapesPerEncodedRun {
-			start, last = t.extendRunByPlainChars(start, last)
+			start, last = t.extendEncodedRun(start, last)
 			stretch := s[start:min(last, start+maxEncodedRunBytes)]
 			text, _ := decode.Unescape(stretch, escapesByFirstByte[kind], nil)
 			name := "escapes"
@@ -134,18 +134,18 @@ func (t *examinedText) decodeEscapedRuns(remainingDecodeBytes *int) {
 	flush()
 }
 
-// maxEncodedRunExtensionBytesPerSide is the maximum number of plain bytes before, and after, an encoded
+// maxEncodedRunMarginBytes is the maximum number of plain bytes before, and after, an encoded
 // run that are treated as a part of the run.
-const maxEncodedRunExtensionBytesPerSide = 64
+const maxEncodedRunMarginBytes = 64
 
-// extendRunByPlainChars returns the bounds of an encoded run, extended on each side up to the next space,
-// control character, quote, bracket or separator, but by at most maxEncodedRunExtensionBytesPerSide bytes.
-func (t *examinedText) extendRunByPlainChars(start, end int) (int, int) {
+// extendEncodedRun returns the bounds of an encoded run, extended on each side up to the next space,
+// control character, quote, bracket or separator, but by at most maxEncodedRunMarginBytes bytes.
+func (t *examinedText) extendEncodedRun(start, end int) (int, int) {
 	ends := func(c byte) bool { return c <= ' ' || strings.IndexByte("\"'=?<>()[]{}`,;", c) >= 0 }
-	for n := 0; n < maxEncodedRunExtensionBytesPerSide && start > 0 && !ends(t.content[start-1]); n++ {
+	for n := 0; n < maxEncodedRunMarginBytes && start > 0 && !ends(t.content[start-1]); n++ {
 		start--
 	}
-	for n := 0; n < maxEncodedRunExtensionBytesPerSide && end < len(t.content) && !ends(t.content[end]); n++ {
+	for n := 0; n < maxEncodedRunMarginBytes && end < len(t.content) && !ends(t.content[end]); n++ {
 		end++
 	}
 	return start, end

@@ -12,9 +12,9 @@ import (
 
 // A hidingCSSStyle is a way of hiding text by CSS declarations; see rules/hidden.yaml.
 type hidingCSSStyle struct {
-	name                               string
-	prefilterLiterals                  []string
-	pattern, exceptDeclarationsPattern string
+	name                      string
+	prefilterLiterals         []string
+	pattern, exceptionPattern string
 }
 
 // cssHidingMethodFinder returns a function that finds hiding styles in CSS declarations.
@@ -23,14 +23,14 @@ var cssHidingMethodFinder = sync.OnceValue(func() func(declarations string) stri
 	patterns, unless := make([]func() *regexp.Regexp, len(styles)), make([]func() *regexp.Regexp, len(styles))
 	for i, s := range styles {
 		literals[i] = s.prefilterLiterals
-		patterns[i], unless[i] = prefilter.LazyRegexp(s.pattern), prefilter.LazyRegexp(s.exceptDeclarationsPattern)
+		patterns[i], unless[i] = prefilter.LazyRegexp(s.pattern), prefilter.LazyRegexp(s.exceptionPattern)
 	}
 	set, _ := prefilter.TryNewLiteralSet(literals)
 	return func(declarations string) string {
 		found := make([]uint64, set.ExpressionBitsetWords())
 		prefilter.ScanForLiterals(set, declarations, found)
 		for i, s := range styles {
-			if found[i>>6]&(1<<(i&63)) != 0 && patterns[i]().MatchString(declarations) && (s.exceptDeclarationsPattern == "" || !unless[i]().MatchString(declarations)) {
+			if found[i>>6]&(1<<(i&63)) != 0 && patterns[i]().MatchString(declarations) && (s.exceptionPattern == "" || !unless[i]().MatchString(declarations)) {
 				return s.name
 			}
 		}

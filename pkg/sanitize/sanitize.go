@@ -93,7 +93,7 @@ type examinedText struct {
 	replacedSpans            []replacedSpan
 	partlyUnexamined         bool // by rules
 	decodedByteCount         int  // bytes of the texts decoded from nested encodings
-	rightToLeftYesNoUnknown  int  // 1: the text has letters of right-to-left scripts; -1: it has none; 0: not yet known
+	rightToLeftState         int  // 1: the text has letters of right-to-left scripts; -1: it has none; 0: not yet known
 	reportedControlCharCount int  // number of control characters that were reported
 }
 

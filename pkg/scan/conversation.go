@@ -45,11 +45,11 @@ type callAwaitingResult struct {
 
 // A judgedCall is a call with shield's decision.
 type judgedCall struct {
-	decision                          verdict.Decision
-	action                            *action.Action
-	verdict                           verdict.Verdict
-	askingRule                        string // the policy rule that asked the user, if any
-	verdictDependsOnFileMissingAtScan bool   // the call would be allowed if the missing files were empty; it counts as not judged
+	decision             verdict.Decision
+	action               *action.Action
+	verdict              verdict.Verdict
+	askingRule           string // the policy rule that asked the user, if any
+	dependsOnMissingFile bool   // the call would be allowed if the missing files were empty; it counts as not judged
 }
 
 // maxPendingCalls is the maximum number of calls that wait for results.
@@ -63,7 +63,7 @@ func (s *scanner) newConversation(ctx context.Context, f transcript) (*conversat
 	if err != nil {
 		return nil, err
 	}
-	return &conversation{ctx: ctx, scanner: s, id: f.taskID, host: h, counts: newCallCounts(), pendingCalls: map[string]*callAwaitingResult{}}, nil
+	return &conversation{ctx: ctx, scanner: s, id: f.conversationID, host: h, counts: newCallCounts(), pendingCalls: map[string]*callAwaitingResult{}}, nil
 }
 
 func (c *conversation) handleFolderChange(cwd string) {
@@ -123,7 +123,7 @@ func (c *conversation) handleCall(x toolCall) {
 	}
 	c.countConsecutiveEqualCalls(key(""), &x)
 	c.counts.calls++
-	c.scanner.readCalls.Add(1)
+	c.scanner.judgedCallCount.Add(1)
 	actions, out := c.judgeCall(&x)
 	c.counts.countCall(c, &x, out)
 	if len(c.pendingCalls) < maxPendingCalls {
@@ -156,7 +156,7 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 		return nil, refused(err)
 	}
 	out = &judgedCall{decision: verdict.Allow}
-	c.overlay.hasCallReadFileMissingOnDisk, c.overlay.treatsMissingFilesAsEmpty = false, false
+	c.overlay.hasReadMissingFile, c.overlay.treatsMissingFilesAsEmpty = false, false
 	for _, raw := range raws {
 		a, err := action.Parse(raw)
 		if err != nil {
@@ -176,9 +176,9 @@ func (c *conversation) judgeCall(x *toolCall) (actions []*action.Action, out *ju
 			}
 		}
 	}
-	if out.decision != verdict.Allow && c.overlay.hasCallReadFileMissingOnDisk {
+	if out.decision != verdict.Allow && c.overlay.hasReadMissingFile {
 		c.overlay.treatsMissingFilesAsEmpty = true
-		out.verdictDependsOnFileMissingAtScan = c.pipeline.JudgeWithoutRecording(c.ctx, out.action).Decision == verdict.Allow
+		out.dependsOnMissingFile = c.pipeline.JudgeWithoutRecording(c.ctx, out.action).Decision == verdict.Allow
 		c.overlay.treatsMissingFilesAsEmpty = false
 	}
 	return actions, out
@@ -216,10 +216,10 @@ func (c *conversation) handleResult(r toolResult) {
 	if r.status == outcomeFailed && !command {
 		return
 	}
-	if out.decision == verdict.Block && !out.verdictDependsOnFileMissingAtScan && out.action != nil {
+	if out.decision == verdict.Block && !out.dependsOnMissingFile && out.action != nil {
 		c.counts.addDangerous(c, &w.call, out)
 	}
-	if out.decision == verdict.Escalate && out.askingRule != "" && !out.verdictDependsOnFileMissingAtScan && command {
+	if out.decision == verdict.Escalate && out.askingRule != "" && !out.dependsOnMissingFile && command {
 		c.counts.addApproval(c.workspaceRoot, policy.Approval{Command: out.action.Text("command"), CWD: out.action.CWD, Rule: out.askingRule})
 	}
 	if len(w.actions) > 0 {
@@ -252,7 +252,7 @@ func (c *conversation) closePipeline() {
 	}
 }
 
-func (c *conversation) formatPlace(p transcriptPlace) string {
+func (c *conversation) formatPlace(p transcriptPosition) string {
 	return fmt.Sprintf("%s:%d", term.EscapeControlAndInvisible(p.file), p.line)
 }
 
@@ -264,7 +264,7 @@ func (c *conversation) printableLine(text string, most int) string {
 	if len(text) > 64<<10 {
 		text = strings.ToValidUTF8(text[:64<<10], "")
 	}
-	text = c.scanner.redact.RedactText(text)
+	text = c.scanner.redactor.RedactText(text)
 	return term.TruncateWithEllipsis(term.EscapeControlAndInvisible(strings.Join(strings.Fields(text), " ")), most)
 }
 

@@ -145,7 +145,7 @@ func (f *transcriptFinder) addDatabase(s *transcriptSource, name string) error {
 			size += one.rows[i].sizeBytes
 			one.rows[i].sortKey = ""
 		}
-		f.files = append(f.files, transcript{source: s, filePath: name, size: size, taskID: name + "#" + top, sessionID: id, workingFolder: one.folder, rows: one.rows})
+		f.files = append(f.files, transcript{source: s, filePath: name, size: size, conversationID: name + "#" + top, sessionID: id, workingFolder: one.folder, rows: one.rows})
 	}
 	return nil
 }

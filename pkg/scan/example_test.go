@@ -27,7 +27,7 @@ func ExampleRun() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%d calls of %d tasks: %d questions, %d blocks\n", r.Calls, r.Tasks, r.EscalatedCalls, r.Blocks)
+	fmt.Printf("%d calls of %d tasks: %d questions, %d blocks\n", r.Calls, r.Conversations, r.EscalatedCalls, r.BlockedCalls)
 	fmt.Println(r.InterruptionCauses[0].Decision, r.InterruptionCauses[0].Rule, r.InterruptionCauses[0].Times)
 	// Output:
 	// 70 calls of 10 tasks: 19 questions, 9 blocks

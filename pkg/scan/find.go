@@ -16,19 +16,19 @@ import (
 
 // A transcript is a file with a conversation, or one session in a database.
 type transcript struct {
-	source   *transcriptSource
-	filePath string // name of the file
-	size     int64
-	taskID   string // ID of the conversation; a sub-agent's transcript has the ID of the conversation that started the sub-agent
+	source         *transcriptSource
+	filePath       string // name of the file
+	size           int64
+	conversationID string // ID of the conversation; a sub-agent's transcript has the ID of the conversation that started the sub-agent
 
 	sessionID     string           // session ID in a database; "" for a plain file
 	workingFolder string           // folder of the session
 	rows          []messagePartRow // the session's parts, in order
 }
 
-// defaultTaskID returns the ID of the conversation if the transcript is not that of a sub-agent:
+// defaultConversationID returns the ID of the conversation if the transcript is not that of a sub-agent:
 // the file name, with the session ID for a session in a database.
-func (f *transcript) defaultTaskID() string {
+func (f *transcript) defaultConversationID() string {
 	if f.sessionID != "" {
 		return f.filePath + "#" + f.sessionID
 	}
@@ -50,14 +50,14 @@ const (
 
 // A transcriptFinder searches for transcripts.
 type transcriptFinder struct {
-	files                []transcript
-	skipped              []SkippedFile
-	unlistedSkippedFiles int // number of left-out files that are not listed
+	files                   []transcript
+	skipped                 []SkippedFile
+	omittedSkippedFileCount int // number of left-out files that are not listed
 }
 
 func (f *transcriptFinder) skipFile(name, why string) {
 	if len(f.skipped) == maxListedSkippedFiles {
-		f.unlistedSkippedFiles++
+		f.omittedSkippedFileCount++
 		return
 	}
 	f.skipped = append(f.skipped, SkippedFile{name, why})
@@ -159,7 +159,7 @@ func (f *transcriptFinder) addTranscript(s *transcriptSource, name string, e fs.
 		f.skipFile(name, fmt.Sprintf("more than %d transcripts; choose fewer with --since or --path", maxTranscriptFiles))
 		return
 	}
-	if s.RecordFormat == databaseFormat {
+	if s.RecordFormat == recordFormatSQLite {
 		if err := f.addDatabase(s, name); err != nil {
 			f.skipFile(name, errorWithoutPath(err))
 		}
@@ -169,12 +169,12 @@ func (f *transcriptFinder) addTranscript(s *transcriptSource, name string, e fs.
 	if dir := filepath.Dir(name); s.Host == "claude-code" && filepath.Base(dir) == "subagents" {
 		task = filepath.Dir(dir) + ".jsonl"
 	}
-	f.files = append(f.files, transcript{source: s, filePath: name, size: info.Size(), taskID: task})
+	f.files = append(f.files, transcript{source: s, filePath: name, size: info.Size(), conversationID: task})
 }
 
-// addUserNamedFileOrFolder adds a path that the user named: a file, or all files below a folder whose names end in
+// addUserNamedPath adds a path that the user named: a file, or all files below a folder whose names end in
 // .jsonl, .json or .db.
-func (f *transcriptFinder) addUserNamedFileOrFolder(name, host string) error {
+func (f *transcriptFinder) addUserNamedPath(name, host string) error {
 	info, err := os.Stat(name)
 	if err != nil {
 		return err
@@ -215,7 +215,7 @@ func (f *transcriptFinder) addUserNamedFile(name, host string) error {
 	}
 	if isDatabase(name) {
 		for i := range transcriptSources() {
-			if s := &transcriptSources()[i]; s.RecordFormat == databaseFormat && (host == "" || host == s.Host) {
+			if s := &transcriptSources()[i]; s.RecordFormat == recordFormatSQLite && (host == "" || host == s.Host) {
 				return f.addDatabase(s, name)
 			}
 		}
@@ -224,7 +224,7 @@ func (f *transcriptFinder) addUserNamedFile(name, host string) error {
 	if err != nil {
 		return err
 	}
-	f.files = append(f.files, transcript{source: s, filePath: name, size: info.Size(), taskID: name})
+	f.files = append(f.files, transcript{source: s, filePath: name, size: info.Size(), conversationID: name})
 	return nil
 }
 
@@ -243,7 +243,7 @@ func detectTranscriptSource(name, host string) (*transcriptSource, error) {
 	most := 0
 	for i := range transcriptSources() {
 		s := &transcriptSources()[i]
-		if host != "" && s.Host != host || s.RecordFormat == databaseFormat {
+		if host != "" && s.Host != host || s.RecordFormat == recordFormatSQLite {
 			continue
 		}
 		n := transcriptFormatMatchScorer{}
@@ -274,21 +274,21 @@ func (s *transcriptFormatMatchScorer) countUnknownRecordKind(string) {
 // groupByConversation groups files by conversation, each with its main file first, and drops files that occur twice.
 func groupByConversation(files []transcript) (tasks [][]transcript) {
 	sorted.SortStableBy(files, func(a, b transcript) int {
-		if c := strings.Compare(a.taskID, b.taskID); c != 0 {
+		if c := strings.Compare(a.conversationID, b.conversationID); c != 0 {
 			return c
 		}
-		if (a.defaultTaskID() == a.taskID) != (b.defaultTaskID() == b.taskID) {
-			if a.defaultTaskID() == a.taskID {
+		if (a.defaultConversationID() == a.conversationID) != (b.defaultConversationID() == b.conversationID) {
+			if a.defaultConversationID() == a.conversationID {
 				return -1
 			}
 			return 1
 		}
-		return strings.Compare(a.defaultTaskID(), b.defaultTaskID())
+		return strings.Compare(a.defaultConversationID(), b.defaultConversationID())
 	})
 	for i, f := range files {
 		switch {
-		case i > 0 && f.defaultTaskID() == files[i-1].defaultTaskID():
-		case i > 0 && f.taskID == files[i-1].taskID:
+		case i > 0 && f.defaultConversationID() == files[i-1].defaultConversationID():
+		case i > 0 && f.conversationID == files[i-1].conversationID:
 			tasks[len(tasks)-1] = append(tasks[len(tasks)-1], f)
 		default:
 			tasks = append(tasks, []transcript{f})

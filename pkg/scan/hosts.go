@@ -25,9 +25,9 @@ type transcriptSource struct {
 type recordFormat string
 
 const (
-	linesFormat    recordFormat = "lines"
-	documentFormat recordFormat = "document"
-	databaseFormat recordFormat = "database"
+	recordFormatJSONLines    recordFormat = "lines"
+	recordFormatJSONDocument recordFormat = "document"
+	recordFormatSQLite       recordFormat = "database"
 )
 
 //go:embed hosts.yaml

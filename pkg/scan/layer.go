@@ -23,10 +23,10 @@ type fileOverlay struct {
 	entryNamesByFolder map[string][]string // names of the entries in a folder, derived from the paths in entries
 	totalBytes         int
 
-	home                         string
-	foldersMissingOnDisk         []string // folders of the conversation that do not exist on the disk
-	hasCallReadFileMissingOnDisk bool     // a call read a file in one of foldersMissingOnDisk whose content is unknown
-	treatsMissingFilesAsEmpty    bool     // judge a file with unknown content in foldersMissingOnDisk as if it existed and were empty
+	home                      string
+	foldersMissingOnDisk      []string // folders of the conversation that do not exist on the disk
+	hasReadMissingFile        bool     // a call read a file in one of foldersMissingOnDisk whose content is unknown
+	treatsMissingFilesAsEmpty bool     // judge a file with unknown content in foldersMissingOnDisk as if it existed and were empty
 }
 
 // Limits of a fileOverlay. Files beyond them have unknown content.
@@ -57,7 +57,7 @@ func (l *fileOverlay) TreatsMissingPathAsEmptyFile(p string) bool {
 	if !slices.ContainsFunc(l.foldersMissingOnDisk, func(root string) bool { return strings.HasPrefix(p, root+"/") }) {
 		return false
 	}
-	l.hasCallReadFileMissingOnDisk = true
+	l.hasReadMissingFile = true
 	return l.treatsMissingFilesAsEmpty
 }
 

@@ -142,7 +142,7 @@ type claudeReader struct {
 	messageRecordKinds []string // kinds of records that are messages
 }
 
-func (h claudeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h claudeReader) tryReadRecord(raw jsontext.Value, at transcriptPosition, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		CWD     string `json:"cwd"`
@@ -162,12 +162,12 @@ func (h claudeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to r
 		h.source.countUnknownRecordUnlessIgnored(r.Type, to)
 		return true
 	}
-	forwardToolParts(r.Message.Content, parseTime(r.Time), at, to)
+	forwardToolCallsAndResults(r.Message.Content, parseTime(r.Time), at, to)
 	return true
 }
 
-// forwardToolParts forwards the calls and results in a message's content in the format of Anthropic's API.
-func forwardToolParts(content jsontext.Value, when time.Time, at transcriptPlace, to recordSink) {
+// forwardToolCallsAndResults forwards the calls and results in a message's content in the format of Anthropic's API.
+func forwardToolCallsAndResults(content jsontext.Value, when time.Time, at transcriptPosition, to recordSink) {
 	for _, p := range decodeMessageParts(content) {
 		switch p.Type {
 		case "tool_use":
@@ -182,7 +182,7 @@ func forwardToolParts(content jsontext.Value, when time.Time, at transcriptPlace
 // codexReader reads the transcripts of Codex.
 type codexReader struct{ source *transcriptSource }
 
-func (h codexReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h codexReader) tryReadRecord(raw jsontext.Value, at transcriptPosition, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		Time    string `json:"timestamp"`
@@ -307,7 +307,7 @@ type geminiReader struct {
 // maxSeenCalls is the maximum number of remembered calls of a conversation.
 const maxSeenCalls = 1 << 16
 
-func (g *geminiReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (g *geminiReader) tryReadRecord(raw jsontext.Value, at transcriptPosition, to recordSink) bool {
 	var r struct {
 		Type      string `json:"type"`
 		SessionID string `json:"sessionId"`
@@ -355,7 +355,7 @@ func (g *geminiReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to 
 // qwenReader reads the transcripts of Qwen Code.
 type qwenReader struct{ source *transcriptSource }
 
-func (h qwenReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h qwenReader) tryReadRecord(raw jsontext.Value, at transcriptPosition, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		CWD     string `json:"cwd"`
@@ -415,7 +415,7 @@ func (h qwenReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to rec
 // copilotReader reads the transcripts of Copilot CLI.
 type copilotReader struct{ source *transcriptSource }
 
-func (h copilotReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h copilotReader) tryReadRecord(raw jsontext.Value, at transcriptPosition, to recordSink) bool {
 	var r struct {
 		Type string `json:"type"`
 		Time string `json:"timestamp"`
@@ -468,7 +468,7 @@ func (h copilotReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to 
 // clineReader reads the messages of Cline.
 type clineReader struct{}
 
-func (clineReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (clineReader) tryReadRecord(raw jsontext.Value, at transcriptPosition, to recordSink) bool {
 	var r struct {
 		Role    string         `json:"role"`
 		Content jsontext.Value `json:"content"`
@@ -481,14 +481,14 @@ func (clineReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to reco
 	if r.TS > 0 && r.TS < 1e14 {
 		when = time.UnixMilli(int64(r.TS))
 	}
-	forwardToolParts(r.Content, when, at, to)
+	forwardToolCallsAndResults(r.Content, when, at, to)
 	return true
 }
 
 // piReader reads the transcripts of the agent host pi.
 type piReader struct{ source *transcriptSource }
 
-func (h piReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h piReader) tryReadRecord(raw jsontext.Value, at transcriptPosition, to recordSink) bool {
 	var r struct {
 		Type    string `json:"type"`
 		CWD     string `json:"cwd"`
@@ -530,7 +530,7 @@ func (h piReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recor
 // opencodeReader reads the parts of messages of opencode. A call and its result are one part.
 type opencodeReader struct{ source *transcriptSource }
 
-func (h opencodeReader) tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) bool {
+func (h opencodeReader) tryReadRecord(raw jsontext.Value, at transcriptPosition, to recordSink) bool {
 	var r struct {
 		Type   string `json:"type"`
 		Tool   string `json:"tool"`

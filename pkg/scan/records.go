@@ -26,10 +26,10 @@ func readRecords(f transcript, to recordSink, maxRecords int, progress func(n in
 	if progress == nil {
 		progress = func(int64) {}
 	}
-	if f.source.RecordFormat == databaseFormat {
+	if f.source.RecordFormat == recordFormatSQLite {
 		r := readerConstructors[f.source.Reader](f.source)
 		return readRows(f, func(raw jsontext.Value, n int) error {
-			if !r.tryReadRecord(raw, transcriptPlace{f.filePath, n}, to) {
+			if !r.tryReadRecord(raw, transcriptPosition{f.filePath, n}, to) {
 				to.countUnknownRecordKind(unreadableRecord)
 			}
 			return nil
@@ -54,7 +54,7 @@ func readRecords(f transcript, to recordSink, maxRecords int, progress func(n in
 	r := readerConstructors[f.source.Reader](f.source)
 	n := 0
 	read := func(raw jsontext.Value, line int) error {
-		if !r.tryReadRecord(raw, transcriptPlace{f.filePath, line}, to) {
+		if !r.tryReadRecord(raw, transcriptPosition{f.filePath, line}, to) {
 			to.countUnknownRecordKind(unreadableRecord)
 		}
 		if n++; n == maxRecords {
@@ -62,7 +62,7 @@ func readRecords(f transcript, to recordSink, maxRecords int, progress func(n in
 		}
 		return nil
 	}
-	if f.source.RecordFormat == documentFormat {
+	if f.source.RecordFormat == recordFormatJSONDocument {
 		err = readDocument(from, read, to, progress)
 	} else {
 		err = readLines(from, read, to, progress)

@@ -14,33 +14,33 @@ import (
 // A Report is the result of replaying transcripts. Its texts contain no credentials and no terminal
 // control characters.
 type Report struct {
-	PolicyName                     string        `json:"policy"`
-	Files                          int           `json:"files"`
-	Hosts                          []HostSummary `json:"hosts"`
-	Calls                          int           `json:"calls"`
-	Tasks                          int           `json:"tasks"`
-	TasksWithoutShieldInterruption int           `json:"tasks_without_interruption"`
+	PolicyName                             string        `json:"policy"`
+	Files                                  int           `json:"files"`
+	Hosts                                  []HostSummary `json:"hosts"`
+	Calls                                  int           `json:"calls"`
+	Conversations                          int           `json:"tasks"`
+	ConversationsWithoutShieldInterruption int           `json:"tasks_without_interruption"`
 
-	EscalatedCalls            int     `json:"questions"`
-	Blocks                    int     `json:"blocks"`
-	CallsOnFilesMissingAtScan int     `json:"cannot_tell"` // calls that depend on a missing file
-	InterruptionsPerTask      float64 `json:"interruptions_per_task"`
-	InterruptionsPer100Calls  float64 `json:"interruptions_per_100_calls"`
+	EscalatedCalls               int     `json:"questions"`
+	BlockedCalls                 int     `json:"blocks"`
+	CallsOnFilesMissingAtScan    int     `json:"cannot_tell"` // calls that depend on a missing file
+	InterruptionsPerConversation float64 `json:"interruptions_per_task"`
+	InterruptionsPer100Calls     float64 `json:"interruptions_per_100_calls"`
 
 	DuplicateCallsAcrossTranscripts int `json:"calls_in_another_transcript"` // calls that were not judged again, because they were already read in another transcript
 	CallsRefusedInTranscript        int `json:"calls_refused_then"`          // calls refused by a person, the host or a hook
 	CallsWithoutResult              int `json:"calls_without_result"`
 
-	InterruptionCauses      []InterruptionCause      `json:"causes"`
-	DangerousCalls          []DangerousCall          `json:"dangerous_and_ran"`
-	UnlistedDangerousCalls  int                      `json:"dangerous_and_ran_more"`
-	CredentialsShownToModel []CredentialShownToModel `json:"secrets_shown"`
-	Loops                   []CallLoop               `json:"loops"`
-	Tier2CallsPerDay        Tier2CallsPerDayStats    `json:"tier2"`
-	SuggestedExceptions     *SuggestedExceptions     `json:"suggested,omitempty"`
-	UnknownRecordKinds      []RecordKindCount        `json:"unknown_records"`
-	SkippedFiles            []SkippedFile            `json:"left_out"`
-	UnlistedSkippedFiles    int                      `json:"left_out_more"`
+	InterruptionCauses        []InterruptionCause      `json:"causes"`
+	DangerousCalls            []DangerousCall          `json:"dangerous_and_ran"`
+	OmittedDangerousCallCount int                      `json:"dangerous_and_ran_more"`
+	CredentialsShownToModel   []CredentialShownToModel `json:"secrets_shown"`
+	Loops                     []CallLoop               `json:"loops"`
+	Tier2CallsPerDay          Tier2CallsPerDayStats    `json:"tier2"`
+	SuggestedExceptions       *SuggestedExceptions     `json:"suggested,omitempty"`
+	UnknownRecordKinds        []RecordKindCount        `json:"unknown_records"`
+	SkippedFiles              []SkippedFile            `json:"left_out"`
+	OmittedSkippedFileCount   int                      `json:"left_out_more"`
 
 	// ApprovalsByWorkspaceRoot are the executed commands about which a policy rule would have asked, grouped by
 	// the working folder of the conversation.
@@ -49,9 +49,9 @@ type Report struct {
 
 // A HostSummary counts the conversations (tasks) and the judged tool calls of an agent host.
 type HostSummary struct {
-	Host  string `json:"host"`
-	Tasks int    `json:"tasks"`
-	Calls int    `json:"calls"`
+	Host          string `json:"host"`
+	Conversations int    `json:"tasks"`
+	Calls         int    `json:"calls"`
 }
 
 // A RecordKindCount is a name and how often it occurred.
@@ -110,11 +110,11 @@ type SuggestedExceptions struct {
 
 // A callCounts counts the calls of one or all conversations.
 type callCounts struct {
-	calls, escalatedCalls, blocks, onFilesMissingAtScan, duplicatesAcrossTranscripts, refusedInTranscript, withoutResult int
+	calls, escalatedCalls, blockedCalls, missingFileCalls, duplicatesAcrossTranscripts, refusedInTranscript, withoutResult int
 
 	causesByDecisionAndRule       map[string]*InterruptionCause
 	dangerousCalls                []DangerousCall
-	unlistedDangerous             int
+	omittedDangerousCallCount     int
 	credentialsShownToModelByKind map[string]*CredentialShownToModel
 	callLoops                     []*CallLoop
 	unknownRecordsByKind          map[string]int // unknown records, by kind
@@ -133,7 +133,7 @@ const (
 	maxUnknownRecordKinds = 500
 	maxReportedDays       = 5000
 	maxApprovals          = 20_000
-	maxLoops              = 100
+	maxCallLoops          = 100
 )
 
 func newCallCounts() *callCounts {
@@ -144,10 +144,10 @@ func newCallCounts() *callCounts {
 func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 	tier2 := 0
 	switch {
-	case out.verdictDependsOnFileMissingAtScan:
-		t.onFilesMissingAtScan++
+	case out.dependsOnMissingFile:
+		t.missingFileCalls++
 	case out.decision == verdict.Block:
-		t.blocks++
+		t.blockedCalls++
 		t.addInterruptionCause(c, x, out)
 	case out.decision == verdict.Escalate:
 		t.escalatedCalls++
@@ -163,14 +163,14 @@ func (t *callCounts) countCall(c *conversation, x *toolCall, out *judgedCall) {
 	}
 }
 
-var variableReasonPartPattern = prefilter.LazyRegexp(`(/|~)\S+|\d+|"[^"]*"`)
+var reasonDetailPattern = prefilter.LazyRegexp(`(/|~)\S+|\d+|"[^"]*"`)
 
 func (t *callCounts) addInterruptionCause(c *conversation, x *toolCall, out *judgedCall) {
 	v := &out.verdict
 	reason := cmp.Or(v.Explanation.EffectAndHarm, v.Reasoning)
 	key := v.Decision.String() + " " + v.Rule
 	if v.Rule == "" {
-		general := variableReasonPartPattern().ReplaceAllString(v.Reasoning, "…")
+		general := reasonDetailPattern().ReplaceAllString(v.Reasoning, "…")
 		if r := []rune(general); len(r) > 70 {
 			general = string(r[:70])
 		}
@@ -187,14 +187,14 @@ func (t *callCounts) addInterruptionCause(c *conversation, x *toolCall, out *jud
 
 func (t *callCounts) addDangerous(c *conversation, x *toolCall, out *judgedCall) {
 	if len(t.dangerousCalls) == maxDangerousCalls {
-		t.unlistedDangerous++
+		t.omittedDangerousCallCount++
 		return
 	}
 	t.dangerousCalls = append(t.dangerousCalls, DangerousCall{c.printableLine(out.verdict.Rule, 60), c.printableLine(cmp.Or(out.verdict.Explanation.EffectAndHarm, out.verdict.Reasoning), maxExampleCallColumns), c.actionSummary(out.action, x), c.formatPlace(x.place)})
 }
 
 // addCredentials counts the credentials in a call's result.
-func (t *callCounts) addCredentials(c *conversation, w *callAwaitingResult, v any, at transcriptPlace) {
+func (t *callCounts) addCredentials(c *conversation, w *callAwaitingResult, v any, at transcriptPosition) {
 	for _, kind := range credentialKinds(resultText(v)) {
 		if was := t.credentialsShownToModelByKind[kind]; was != nil {
 			was.Times++
@@ -209,7 +209,7 @@ func (t *callCounts) addCredentials(c *conversation, w *callAwaitingResult, v an
 }
 
 func (t *callCounts) addLoop(l CallLoop) *CallLoop {
-	if len(t.callLoops) < maxLoops {
+	if len(t.callLoops) < maxCallLoops {
 		t.callLoops = append(t.callLoops, &l)
 	}
 	return &l
@@ -232,9 +232,9 @@ func (t *callCounts) addApproval(root string, a policy.Approval) {
 	}
 }
 
-// countTask adds a conversation (a task of a host) and its calls to the report. A conversation without calls
+// countConversation adds a conversation (a task of a host) and its calls to the report. A conversation without calls
 // adds only its host.
-func (t *callCounts) countTask(hasCalls bool, hostName string, to *Report) {
+func (t *callCounts) countConversation(hasCalls bool, hostName string, to *Report) {
 	i := slices.IndexFunc(to.Hosts, func(h HostSummary) bool { return h.Host == hostName })
 	if i < 0 {
 		to.Hosts, i = append(to.Hosts, HostSummary{Host: hostName}), len(to.Hosts)
@@ -242,17 +242,17 @@ func (t *callCounts) countTask(hasCalls bool, hostName string, to *Report) {
 	if !hasCalls {
 		return
 	}
-	to.Tasks++
-	to.Hosts[i].Tasks++
+	to.Conversations++
+	to.Hosts[i].Conversations++
 	to.Hosts[i].Calls += t.calls
-	if t.escalatedCalls+t.blocks == 0 {
-		to.TasksWithoutShieldInterruption++
+	if t.escalatedCalls+t.blockedCalls == 0 {
+		to.ConversationsWithoutShieldInterruption++
 	}
 }
 
 // mergeCounts adds the counts of a conversation.
 func (t *callCounts) mergeCounts(o *callCounts) {
-	t.calls, t.escalatedCalls, t.blocks, t.onFilesMissingAtScan = t.calls+o.calls, t.escalatedCalls+o.escalatedCalls, t.blocks+o.blocks, t.onFilesMissingAtScan+o.onFilesMissingAtScan
+	t.calls, t.escalatedCalls, t.blockedCalls, t.missingFileCalls = t.calls+o.calls, t.escalatedCalls+o.escalatedCalls, t.blockedCalls+o.blockedCalls, t.missingFileCalls+o.missingFileCalls
 	t.duplicatesAcrossTranscripts, t.refusedInTranscript, t.withoutResult = t.duplicatesAcrossTranscripts+o.duplicatesAcrossTranscripts, t.refusedInTranscript+o.refusedInTranscript, t.withoutResult+o.withoutResult
 	for key, c := range o.causesByDecisionAndRule {
 		if was := t.causesByDecisionAndRule[key]; was != nil {
@@ -267,7 +267,7 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 	}
 	room := maxDangerousCalls - len(t.dangerousCalls)
 	t.dangerousCalls = append(t.dangerousCalls, o.dangerousCalls[:min(room, len(o.dangerousCalls))]...)
-	t.unlistedDangerous += o.unlistedDangerous + max(len(o.dangerousCalls)-room, 0)
+	t.omittedDangerousCallCount += o.omittedDangerousCallCount + max(len(o.dangerousCalls)-room, 0)
 	for key, s := range o.credentialsShownToModelByKind {
 		if was := t.credentialsShownToModelByKind[key]; was != nil {
 			n := was.Times + s.Times
@@ -279,7 +279,7 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 			t.credentialsShownToModelByKind[key] = s
 		}
 	}
-	t.callLoops = append(t.callLoops, o.callLoops[:min(maxLoops-len(t.callLoops), len(o.callLoops))]...)
+	t.callLoops = append(t.callLoops, o.callLoops[:min(maxCallLoops-len(t.callLoops), len(o.callLoops))]...)
 	for kind, n := range o.unknownRecordsByKind {
 		if t.unknownRecordsByKind[kind] > 0 || len(t.unknownRecordsByKind) < maxUnknownRecordKinds {
 			t.unknownRecordsByKind[kind] += n
@@ -301,10 +301,10 @@ func (t *callCounts) mergeCounts(o *callCounts) {
 // fillReport writes the counts into the report.
 func (s *scanner) fillReport() {
 	r, t := s.report, s.counts
-	r.Calls, r.EscalatedCalls, r.Blocks, r.CallsOnFilesMissingAtScan = t.calls, t.escalatedCalls, t.blocks, t.onFilesMissingAtScan
+	r.Calls, r.EscalatedCalls, r.BlockedCalls, r.CallsOnFilesMissingAtScan = t.calls, t.escalatedCalls, t.blockedCalls, t.missingFileCalls
 	r.DuplicateCallsAcrossTranscripts, r.CallsRefusedInTranscript, r.CallsWithoutResult = t.duplicatesAcrossTranscripts, t.refusedInTranscript, t.withoutResult
-	stops := float64(t.escalatedCalls + t.blocks)
-	r.InterruptionsPerTask, r.InterruptionsPer100Calls = stops/float64(max(r.Tasks, 1)), 100*stops/float64(max(t.calls, 1))
+	stops := float64(t.escalatedCalls + t.blockedCalls)
+	r.InterruptionsPerConversation, r.InterruptionsPer100Calls = stops/float64(max(r.Conversations, 1)), 100*stops/float64(max(t.calls, 1))
 	for _, c := range t.causesByDecisionAndRule {
 		r.InterruptionCauses = append(r.InterruptionCauses, *c)
 	}
@@ -313,7 +313,7 @@ func (s *scanner) fillReport() {
 	})
 	r.InterruptionCauses = r.InterruptionCauses[:min(len(r.InterruptionCauses), 10)]
 	sorted.SortStableBy(t.dangerousCalls, func(a, b DangerousCall) int { return cmp.Compare(a.TranscriptPosition, b.TranscriptPosition) })
-	r.DangerousCalls, r.UnlistedDangerousCalls = t.dangerousCalls, t.unlistedDangerous
+	r.DangerousCalls, r.OmittedDangerousCallCount = t.dangerousCalls, t.omittedDangerousCallCount
 	for _, one := range t.credentialsShownToModelByKind {
 		r.CredentialsShownToModel = append(r.CredentialsShownToModel, *one)
 	}
@@ -332,7 +332,7 @@ func (s *scanner) fillReport() {
 	})
 	for _, l := range t.skippedFiles {
 		if len(r.SkippedFiles) == maxListedSkippedFiles {
-			r.UnlistedSkippedFiles++
+			r.OmittedSkippedFileCount++
 			continue
 		}
 		r.SkippedFiles = append(r.SkippedFiles, l)

@@ -22,7 +22,7 @@ import (
 // concurrent use.
 type CallJudgingPipeline interface {
 	// Judge judges an action in Tiers 0 and 1, and records its effects unless it is denied.
-	Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step)
+	Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.TierStep)
 	// JudgeWithoutRecording judges as Judge does, but records nothing.
 	JudgeWithoutRecording(ctx context.Context, a *action.Action) verdict.Verdict
 	// ExamineAndRecordToolResult examines the result of the tool call that ran the given actions, and records it
@@ -42,7 +42,7 @@ type Options struct {
 
 	Home                       string                       // home folder that contains the hosts' folders
 	Getenv                     func(name string) string     // reads the environment variables that name other host folders; nil: none
-	Hosts                      []string                     // hosts to read; none means all
+	AgentHostNames             []string                     // hosts to read; none means all
 	TranscriptPaths            []string                     // files and folders to read instead of the hosts' folders
 	MaxConcurrentConversations int                          // conversations judged concurrently; 0 means one per processor
 	ReportBytesAndCallsRead    func(done, all int64, n int) // receives the bytes read (done), all bytes to read (all) and the calls read (n); can be nil. It is called concurrently
@@ -50,11 +50,11 @@ type Options struct {
 
 // A scanner replays transcripts.
 type scanner struct {
-	opts       Options
-	redact     *redact.Redactor
-	totalBytes int64
-	readBytes  atomic.Int64
-	readCalls  atomic.Int64
+	opts            Options
+	redactor        *redact.Redactor
+	totalBytes      int64
+	readBytes       atomic.Int64
+	judgedCallCount atomic.Int64
 
 	mu        sync.Mutex
 	report    *Report
@@ -65,7 +65,7 @@ type scanner struct {
 // Run replays the transcripts that the options name. The error is for invalid options or an ended
 // context; unreadable files are listed in the report.
 func Run(ctx context.Context, opts Options) (*Report, error) {
-	for _, name := range opts.Hosts {
+	for _, name := range opts.AgentHostNames {
 		if !slices.Contains(AgentHostNames(), name) {
 			return nil, fmt.Errorf("shield cannot read transcripts of the host %q; use one of %q", name, AgentHostNames())
 		}
@@ -73,28 +73,28 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	var f transcriptFinder
 	if len(opts.TranscriptPaths) > 0 {
 		only := ""
-		if len(opts.Hosts) == 1 {
-			only = opts.Hosts[0]
+		if len(opts.AgentHostNames) == 1 {
+			only = opts.AgentHostNames[0]
 		}
 		for _, name := range opts.TranscriptPaths {
-			if err := f.addUserNamedFileOrFolder(name, only); err != nil {
+			if err := f.addUserNamedPath(name, only); err != nil {
 				return nil, fmt.Errorf("%s: %s", name, errorWithoutPath(err))
 			}
 		}
 	} else {
 		for i := range transcriptSources() {
-			if s := &transcriptSources()[i]; len(opts.Hosts) == 0 || slices.Contains(opts.Hosts, s.Host) {
+			if s := &transcriptSources()[i]; len(opts.AgentHostNames) == 0 || slices.Contains(opts.AgentHostNames, s.Host) {
 				f.searchHostFolder(s, s.transcriptFolder(opts))
 			}
 		}
 	}
-	s := &scanner{opts: opts, redact: redact.New(), report: &Report{}, counts: newCallCounts(), seenCalls: map[uint64]struct{}{}}
+	s := &scanner{opts: opts, redactor: redact.New(), report: &Report{}, counts: newCallCounts(), seenCalls: map[uint64]struct{}{}}
 	for _, one := range f.files {
 		s.totalBytes += one.size
 	}
 	tasks := groupByConversation(f.files)
-	s.report.SkippedFiles, s.report.UnlistedSkippedFiles, s.report.Files = f.skipped, f.unlistedSkippedFiles, len(f.files)
-	if err := s.judgeTasks(ctx, tasks); err != nil {
+	s.report.SkippedFiles, s.report.OmittedSkippedFileCount, s.report.Files = f.skipped, f.omittedSkippedFileCount, len(f.files)
+	if err := s.judgeConversations(ctx, tasks); err != nil {
 		return nil, err
 	}
 	s.fillReport()
@@ -121,8 +121,8 @@ func (s *transcriptSource) transcriptFolder(opts Options) string {
 	return filepath.Join(opts.Home, filepath.FromSlash(folder))
 }
 
-// judgeTasks judges conversations concurrently, each in one goroutine.
-func (s *scanner) judgeTasks(ctx context.Context, tasks [][]transcript) error {
+// judgeConversations judges conversations concurrently, each in one goroutine.
+func (s *scanner) judgeConversations(ctx context.Context, tasks [][]transcript) error {
 	n := s.opts.MaxConcurrentConversations
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -135,7 +135,7 @@ func (s *scanner) judgeTasks(ctx context.Context, tasks [][]transcript) error {
 	for range min(n, max(len(tasks), 1)) {
 		workers.Go(func() {
 			for files := range next {
-				if err := s.judgeTask(ctx, files); err != nil {
+				if err := s.judgeConversation(ctx, files); err != nil {
 					s.mu.Lock()
 					failed = err
 					s.mu.Unlock()
@@ -170,8 +170,8 @@ func totalSize(files []transcript) (n int64) {
 	return n
 }
 
-// judgeTask replays one conversation.
-func (s *scanner) judgeTask(ctx context.Context, files []transcript) error {
+// judgeConversation replays one conversation.
+func (s *scanner) judgeConversation(ctx context.Context, files []transcript) error {
 	c, err := s.newConversation(ctx, files[0])
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (s *scanner) judgeTask(ctx context.Context, files []transcript) error {
 	for _, f := range files {
 		err := readRecords(f, c, 0, func(n int64) {
 			if done := s.readBytes.Add(n); s.opts.ReportBytesAndCallsRead != nil {
-				s.opts.ReportBytesAndCallsRead(done, s.totalBytes, int(s.readCalls.Load()))
+				s.opts.ReportBytesAndCallsRead(done, s.totalBytes, int(s.judgedCallCount.Load()))
 			}
 		})
 		c.dropPendingCalls()
@@ -195,7 +195,7 @@ func (s *scanner) judgeTask(ctx context.Context, files []transcript) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.counts.countTask(c.counts.calls > 0, files[0].source.Host, s.report)
+	c.counts.countConversation(c.counts.calls > 0, files[0].source.Host, s.report)
 	s.counts.mergeCounts(c.counts)
 	return nil
 }

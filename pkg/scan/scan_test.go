@@ -55,7 +55,7 @@ func TestRecorded(t *testing.T) {
 	for _, name := range AgentHostNames() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := scanned(t, Options{Home: recorded, Hosts: []string{name}})
+			r := scanned(t, Options{Home: recorded, AgentHostNames: []string{name}})
 			calls, questions := 5, 2
 			switch name {
 			case "claude-code":
@@ -63,7 +63,7 @@ func TestRecorded(t *testing.T) {
 			case "codex":
 				calls, questions = calls+1, questions+1 // a patch that writes a script
 			}
-			if r.Tasks != 1 || r.Calls != calls || r.EscalatedCalls != questions || r.Blocks != 1 || r.CallsRefusedInTranscript != 1 || r.CallsWithoutResult != 0 || r.CallsOnFilesMissingAtScan != 0 {
+			if r.Conversations != 1 || r.Calls != calls || r.EscalatedCalls != questions || r.BlockedCalls != 1 || r.CallsRefusedInTranscript != 1 || r.CallsWithoutResult != 0 || r.CallsOnFilesMissingAtScan != 0 {
 				t.Errorf("%+v", r)
 			}
 			if len(r.DangerousCalls) > 0 {
@@ -95,7 +95,7 @@ func TestPath(t *testing.T) {
 	r := scanned(t, Options{Home: t.TempDir(), TranscriptPaths: []string{recorded}})
 	got := map[string]int{}
 	for _, h := range r.Hosts {
-		got[h.Host] += h.Tasks
+		got[h.Host] += h.Conversations
 	}
 	for _, name := range AgentHostNames() {
 		want := 1
@@ -162,8 +162,8 @@ func TestFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := scanned(t, Options{Home: written(t, c.text)})
-			if r.EscalatedCalls != c.questions || r.Blocks != c.blocks || r.CallsOnFilesMissingAtScan != c.cannot {
-				t.Errorf("%d questions, %d blocks, %d cannot tell: %+v", r.EscalatedCalls, r.Blocks, r.CallsOnFilesMissingAtScan, r.InterruptionCauses)
+			if r.EscalatedCalls != c.questions || r.BlockedCalls != c.blocks || r.CallsOnFilesMissingAtScan != c.cannot {
+				t.Errorf("%d questions, %d blocks, %d cannot tell: %+v", r.EscalatedCalls, r.BlockedCalls, r.CallsOnFilesMissingAtScan, r.InterruptionCauses)
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func TestRepeated(t *testing.T) {
 	t.Parallel()
 	text := claudeLines("toolu_0123456789abcdef", "/home/nobody-here/app", "Bash", shellCommand("git push -f"), "ok")
 	r := scanned(t, Options{Home: written(t, text, text)})
-	if r.Calls != 1 || r.DuplicateCallsAcrossTranscripts != 1 || r.Tasks != 1 {
+	if r.Calls != 1 || r.DuplicateCallsAcrossTranscripts != 1 || r.Conversations != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -224,7 +224,7 @@ func TestMalformed(t *testing.T) {
 			if strings.ContainsAny(r.Text(80), "\x1b\x00") {
 				t.Errorf("%q", r.Text(80))
 			}
-			if name == "duplicate command" && r.Blocks != 1 { // as the hook refuses it
+			if name == "duplicate command" && r.BlockedCalls != 1 { // as the hook refuses it
 				t.Errorf("%+v", r)
 			}
 		})
@@ -369,13 +369,13 @@ func TestTasks(t *testing.T) {
 		t.Skip("SHIELD_TASKS names no recorded tasks")
 	}
 	r := scannedBy(t, "default", Options{Home: written(t, claudeTasks(t, name)...)})
-	t.Logf("%d calls, %d questions, %d blocks, %d cannot tell", r.Calls, r.EscalatedCalls, r.Blocks, r.CallsOnFilesMissingAtScan)
+	t.Logf("%d calls, %d questions, %d blocks, %d cannot tell", r.Calls, r.EscalatedCalls, r.BlockedCalls, r.CallsOnFilesMissingAtScan)
 	if 100*r.CallsOnFilesMissingAtScan > 3*r.Calls {
 		t.Errorf("%d of %d calls cannot be told", r.CallsOnFilesMissingAtScan, r.Calls)
 	}
 	var want int
 	if _, err := fmt.Sscan(os.Getenv("SHIELD_TASKS_STOPS"), &want); err == nil {
-		if got := r.EscalatedCalls + r.Blocks; 10*got < 9*want || 10*got > 11*want {
+		if got := r.EscalatedCalls + r.BlockedCalls; 10*got < 9*want || 10*got > 11*want {
 			t.Errorf("%d interruptions; a replay counts %d", got, want)
 		}
 	}
@@ -444,11 +444,11 @@ func FuzzReaders(f *testing.F) {
 		for i := range transcriptSources() {
 			var s transcriptFormatMatchScorer
 			_ = readLines(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readerConstructors[transcriptSources()[i].Reader](&transcriptSources()[i]).tryReadRecord(raw, transcriptPlace{"x", line}, &s)
+				readerConstructors[transcriptSources()[i].Reader](&transcriptSources()[i]).tryReadRecord(raw, transcriptPosition{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 			_ = readDocument(strings.NewReader(text), func(raw jsontext.Value, line int) error {
-				readerConstructors[transcriptSources()[i].Reader](&transcriptSources()[i]).tryReadRecord(raw, transcriptPlace{"x", line}, &s)
+				readerConstructors[transcriptSources()[i].Reader](&transcriptSources()[i]).tryReadRecord(raw, transcriptPosition{"x", line}, &s)
 				return nil
 			}, &s, func(int64) {})
 		}

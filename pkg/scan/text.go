@@ -19,13 +19,13 @@ type ReportSection struct {
 func (r *Report) Headline() string {
 	var hosts []string
 	for _, h := range r.Hosts {
-		hosts = append(hosts, fmt.Sprintf("%s %d", h.Host, h.Tasks))
+		hosts = append(hosts, fmt.Sprintf("%s %d", h.Host, h.Conversations))
 	}
 	from := ""
 	if len(hosts) > 0 {
 		from = " (" + strings.Join(hosts, ", ") + ")"
 	}
-	return fmt.Sprintf("policy %s: %d tool calls of %d tasks%s in %d files", r.PolicyName, r.Calls, r.Tasks, from, r.Files)
+	return fmt.Sprintf("policy %s: %d tool calls of %d tasks%s in %d files", r.PolicyName, r.Calls, r.Conversations, from, r.Files)
 }
 
 // Sections returns the report as tables, without empty tables.
@@ -37,9 +37,9 @@ func (r *Report) Sections() (out []ReportSection) {
 	}
 	share := func(n, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(n)/float64(max(of, 1))) }
 	add(ReportSection{Title: "Replayed with shield", TableHeaderCells: []string{"", "number", ""}, Rows: [][]string{
-		{"tasks without an interruption", fmt.Sprint(r.TasksWithoutShieldInterruption), share(r.TasksWithoutShieldInterruption, r.Tasks)},
-		{"questions", fmt.Sprint(r.EscalatedCalls), fmt.Sprintf("%.2f per task", float64(r.EscalatedCalls)/float64(max(r.Tasks, 1)))},
-		{"blocks", fmt.Sprint(r.Blocks), fmt.Sprintf("%.2f per task", float64(r.Blocks)/float64(max(r.Tasks, 1)))},
+		{"tasks without an interruption", fmt.Sprint(r.ConversationsWithoutShieldInterruption), share(r.ConversationsWithoutShieldInterruption, r.Conversations)},
+		{"questions", fmt.Sprint(r.EscalatedCalls), fmt.Sprintf("%.2f per task", float64(r.EscalatedCalls)/float64(max(r.Conversations, 1)))},
+		{"blocks", fmt.Sprint(r.BlockedCalls), fmt.Sprintf("%.2f per task", float64(r.BlockedCalls)/float64(max(r.Conversations, 1)))},
 		{"interruptions per 100 calls", fmt.Sprintf("%.2f", r.InterruptionsPer100Calls), ""},
 		{"calls with a missing file (not judged)", fmt.Sprint(r.CallsOnFilesMissingAtScan), share(r.CallsOnFilesMissingAtScan, r.Calls)},
 		{"questions to a model (Tier 2) per day", fmt.Sprintf("%.1f", r.Tier2CallsPerDay.CallsPerDay), fmt.Sprintf("at most %d a day; %d days counted", r.Tier2CallsPerDay.MaxCallsPerDay, r.Tier2CallsPerDay.DaysWithAnyToolCall)},
@@ -60,7 +60,7 @@ func (r *Report) Sections() (out []ReportSection) {
 		causes.Rows = append(causes.Rows, []string{fmt.Sprint(c.Times), what, rule, c.ExampleCall, c.TranscriptPosition})
 	}
 	add(causes)
-	danger := ReportSection{Title: fmt.Sprintf("Would be blocked, but ran (%d)", len(r.DangerousCalls)+r.UnlistedDangerousCalls), TableHeaderCells: []string{"rule", "reason", "example", "where"}}
+	danger := ReportSection{Title: fmt.Sprintf("Would be blocked, but ran (%d)", len(r.DangerousCalls)+r.OmittedDangerousCallCount), TableHeaderCells: []string{"rule", "reason", "example", "where"}}
 	for _, d := range r.DangerousCalls[:min(len(r.DangerousCalls), 20)] {
 		danger.Rows = append(danger.Rows, []string{d.Rule, d.Reason, d.CallSummary, d.TranscriptPosition})
 	}
@@ -86,7 +86,7 @@ func (r *Report) Sections() (out []ReportSection) {
 		odd.Rows = append(odd.Rows, []string{fmt.Sprint(u.Times), u.RecordKind})
 	}
 	add(odd)
-	left := ReportSection{Title: fmt.Sprintf("Transcripts that were skipped (%d)", len(r.SkippedFiles)+r.UnlistedSkippedFiles), TableHeaderCells: []string{"file", "why"}}
+	left := ReportSection{Title: fmt.Sprintf("Transcripts that were skipped (%d)", len(r.SkippedFiles)+r.OmittedSkippedFileCount), TableHeaderCells: []string{"file", "why"}}
 	for _, l := range r.SkippedFiles[:min(len(r.SkippedFiles), 20)] {
 		left.Rows = append(left.Rows, []string{term.EscapeControlAndInvisible(l.File), term.EscapeControlAndInvisible(l.Reason)})
 	}

@@ -16,7 +16,7 @@ type toolCall struct {
 	input    jsontext.Value // arguments of the tool, an object
 	cwd      string         // folder of the call; "" for the conversation's folder
 	calledAt time.Time      // time of the call; zero if the transcript has none
-	place    transcriptPlace
+	place    transcriptPosition
 }
 
 // A toolResult is the result of a call.
@@ -24,7 +24,7 @@ type toolResult struct {
 	callID string
 	value  any // the result, a string or a JSON value; nil if it is not in the transcript
 	status callOutcome
-	place  transcriptPlace
+	place  transcriptPosition
 }
 
 // A callOutcome says whether a call in a transcript ran, failed or was refused.
@@ -37,8 +37,8 @@ const (
 	outcomeRefusedByUserOrHost // a person, the host or a hook refused the call
 )
 
-// A transcriptPlace is a position in a transcript.
-type transcriptPlace struct {
+// A transcriptPosition is a position in a transcript.
+type transcriptPosition struct {
 	file string
 	line int // line, or number of the message, from 1
 }
@@ -56,5 +56,5 @@ type recordSink interface {
 // A transcriptReader reads the records of one transcript, and can keep state from earlier records.
 type transcriptReader interface {
 	// tryReadRecord reads one record. ok is false if it is not a record of this host.
-	tryReadRecord(raw jsontext.Value, at transcriptPlace, to recordSink) (ok bool)
+	tryReadRecord(raw jsontext.Value, at transcriptPosition, to recordSink) (ok bool)
 }

@@ -21,8 +21,8 @@ const (
 	LabelPersonDecides                  // a person should decide
 )
 
-// labelWords are the words for labels, in corpora and in adjudicated files.
-var labelWords = [...]struct {
+// labelSpellings are the words for labels, in corpora and in adjudicated files.
+var labelSpellings = [...]struct {
 	word  string
 	label Label
 }{
@@ -35,7 +35,7 @@ func (l Label) String() string { return [...]string{"", "pass", "stop", "ask"}[l
 
 // ParseLabel returns the label for a word: malicious or stop, benign or pass, ask.
 func ParseLabel(word string) (Label, error) {
-	for _, l := range labelWords {
+	for _, l := range labelSpellings {
 		if l.word == word {
 			return l.label, nil
 		}
@@ -64,7 +64,7 @@ type corpusRow struct {
 
 // A sessionTurn makes the rows of one session wait for each other, so that they are judged in
 // order. Its zero value is for a row without a session.
-type sessionTurn struct{ previousDone, ownDone chan struct{} }
+type sessionTurn struct{ previousRowDone, rowDone chan struct{} }
 
 // sessionID returns the session ID of a row's action; "" if it has none.
 func (r *corpusRow) sessionID() string {

@@ -22,7 +22,7 @@ type Options struct {
 	MaxConcurrentRows        int              // rows judged concurrently; 0 means 1
 	OnlySplit                string           // only rows of this split; "" means all
 	OnlySource               string           // only rows of this source; "" means all
-	OnlyRowLabelsByID        map[string]Label // if not nil: only these rows, under these labels
+	SelectedRowLabelsByID    map[string]Label // if not nil: only these rows, under these labels
 	UnlabelledActionLabel    Label            // label of records that are plain actions; 0: such records are malformed
 	MaxMisjudgedRowsPerLabel int              // number of misses to keep, of each kind
 
@@ -42,7 +42,7 @@ type Options struct {
 // total duration.
 type ActionJudgingOutcome struct {
 	Verdict   verdict.Verdict
-	TierSteps []verdict.Step
+	TierSteps []verdict.TierStep
 	Latency   time.Duration
 }
 
@@ -58,7 +58,7 @@ type CorpusOutcomeCounter struct {
 	opts  Options
 
 	readMutex                                                             sync.Mutex
-	readRows, excludedRows, unjudgedTextRows, malformedRows, selectedRows int
+	rowsRead, excludedRows, unjudgedTextRows, malformedRows, selectedRows int
 	readError                                                             error
 	lastRowDoneBySession                                                  map[string]chan struct{} // by session ID: closed when the session's most recently read row is judged
 
@@ -130,8 +130,8 @@ func (c *CorpusOutcomeCounter) nextRowAndPosition(ctx context.Context, in *actio
 			}
 			return nil, 0, false
 		}
-		if c.readRows++; c.opts.OnProgress != nil && c.readRows%256 == 0 {
-			c.opts.OnProgress(c.readRows)
+		if c.rowsRead++; c.opts.OnProgress != nil && c.rowsRead%256 == 0 {
+			c.opts.OnProgress(c.rowsRead)
 		}
 		r, err := (*corpusRow)(nil), rec.Err
 		if err == nil {
@@ -170,15 +170,15 @@ func (c *CorpusOutcomeCounter) enqueueInSessionOrder(r *corpusRow) {
 		c.lastRowDoneBySession = map[string]chan struct{}{}
 	}
 	r.sessionTurn = sessionTurn{c.lastRowDoneBySession[id], make(chan struct{})}
-	c.lastRowDoneBySession[id] = r.sessionTurn.ownDone
+	c.lastRowDoneBySession[id] = r.sessionTurn.rowDone
 }
 
 // judgeInSessionOrder judges a row after the earlier rows of its session.
 func (c *CorpusOutcomeCounter) judgeInSessionOrder(ctx context.Context, r *corpusRow, seq int) ActionJudgingOutcome {
-	if r.sessionTurn.previousDone != nil {
-		<-r.sessionTurn.previousDone
+	if r.sessionTurn.previousRowDone != nil {
+		<-r.sessionTurn.previousRowDone
 	}
-	if r.sessionTurn.ownDone != nil {
+	if r.sessionTurn.rowDone != nil {
 		defer c.releaseNextRow(r)
 	}
 	return c.judgeRow(ctx, r, seq)
@@ -186,24 +186,24 @@ func (c *CorpusOutcomeCounter) judgeInSessionOrder(ctx context.Context, r *corpu
 
 // releaseNextRow lets the next row of the session start.
 func (c *CorpusOutcomeCounter) releaseNextRow(r *corpusRow) {
-	close(r.sessionTurn.ownDone)
+	close(r.sessionTurn.rowDone)
 	c.readMutex.Lock()
 	defer c.readMutex.Unlock()
-	if id := r.sessionID(); c.lastRowDoneBySession[id] == r.sessionTurn.ownDone {
+	if id := r.sessionID(); c.lastRowDoneBySession[id] == r.sessionTurn.rowDone {
 		delete(c.lastRowDoneBySession, id)
 	}
 }
 
-// isRowSelected reports whether the options select a row. If Options.OnlyRowLabelsByID is set, it gives the row
+// isRowSelected reports whether the options select a row. If Options.SelectedRowLabelsByID is set, it gives the row
 // its label from there.
 func (c *CorpusOutcomeCounter) isRowSelected(r *corpusRow) bool {
 	if c.opts.OnlySplit != "" && r.Split != c.opts.OnlySplit || c.opts.OnlySource != "" && r.Source != c.opts.OnlySource {
 		return false
 	}
-	if c.opts.OnlyRowLabelsByID == nil {
+	if c.opts.SelectedRowLabelsByID == nil {
 		return true
 	}
-	label, ok := c.opts.OnlyRowLabelsByID[r.ID]
+	label, ok := c.opts.SelectedRowLabelsByID[r.ID]
 	r.label = label
 	return ok
 }
@@ -271,7 +271,7 @@ func (c *CorpusOutcomeCounter) countRow(r *corpusRow, seq int, out *ActionJudgin
 // attackProbability returns the attack probability according to a model's step. The confidence of
 // the step is that of its decision: for Allow, the probability that the action is harmless;
 // otherwise, that it is an attack.
-func attackProbability(st verdict.Step) float64 {
+func attackProbability(st verdict.TierStep) float64 {
 	if st.Decision == verdict.Allow {
 		return 1 - st.Confidence
 	}
@@ -305,7 +305,7 @@ func actionSummary(raw []byte) string {
 func (c *CorpusOutcomeCounter) Report() *report.CorpusScore {
 	s := &report.CorpusScore{
 		JudgedRows: c.judgedRows, ExcludedRows: c.excludedRows, RowsWithoutAction: c.unjudgedTextRows, MalformedRows: c.malformedRows,
-		Attacks: c.countsByLabel[LabelAttack].toReport(), Benign: c.countsByLabel[LabelBenign].toReport(), RequiresPersonDecision: c.countsByLabel[LabelPersonDecides].toReport(),
+		Attacks: c.countsByLabel[LabelAttack].toReport(), Benign: c.countsByLabel[LabelBenign].toReport(), PersonDecisionRows: c.countsByLabel[LabelPersonDecides].toReport(),
 		AllowedAttacks: c.passedAttacks.toReport(), StoppedBenign: c.stoppedBenign.toReport(),
 	}
 	for tier, name := range []string{"policy", "classify", "evaluate", "approve"} {

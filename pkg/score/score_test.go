@@ -105,14 +105,14 @@ func TestChoice(t *testing.T) {
 		"split":  {Options{OnlySplit: "dev"}, 2, 2, 0, 3, 1}, // the text has no split
 		"source": {Options{OnlySource: "s3"}, 0, 2, 0, 5, 0},
 		"nobody": {Options{OnlySource: "none"}, 0, 0, 0, 7, 0},
-		"ids": {Options{OnlyRowLabelsByID: map[string]Label{"a1": LabelBenign, "h1": LabelAttack, "a2": LabelPersonDecides}},
+		"ids": {Options{SelectedRowLabelsByID: map[string]Label{"a1": LabelBenign, "h1": LabelAttack, "a2": LabelPersonDecides}},
 			1, 1, 1, 4, 1},
-		"empty ids": {Options{OnlyRowLabelsByID: map[string]Label{}}, 0, 0, 0, 7, 0},
+		"empty ids": {Options{SelectedRowLabelsByID: map[string]Label{}}, 0, 0, 0, 7, 0},
 	} {
 		s := count(t, corpus, tt.opts)
-		if s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.RequiresPersonDecision.Total.Rows != tt.ask || s.ExcludedRows != tt.out || s.Attacks.Total.Allow != tt.passed {
+		if s.Attacks.Total.Rows != tt.attacks || s.Benign.Total.Rows != tt.honest || s.PersonDecisionRows.Total.Rows != tt.ask || s.ExcludedRows != tt.out || s.Attacks.Total.Allow != tt.passed {
 			t.Errorf("%s: attacks %d, honest %d, ask %d, left out %d, passed %d; want %+v", name,
-				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.RequiresPersonDecision.Total.Rows, s.ExcludedRows, s.Attacks.Total.Allow, tt)
+				s.Attacks.Total.Rows, s.Benign.Total.Rows, s.PersonDecisionRows.Total.Rows, s.ExcludedRows, s.Attacks.Total.Allow, tt)
 		}
 	}
 }
@@ -279,7 +279,7 @@ func TestCurve(t *testing.T) {
 // measured returns the score of rows that a pipeline without a model judged.
 func measured(t *testing.T, in []byte) *report.CorpusScore {
 	t.Helper()
-	p, err := shield.NewPipeline(shield.Config{PolicyNameOrPath: "offline", Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}, WorkingDir: "/home/dev/project", IgnoresFileSystem: true, TrailIncludesLatency: true, AgentHostName: "score", IsolatesSessions: true})
+	p, err := shield.NewPipeline(shield.Config{PolicyNameOrPath: "offline", Home: "/home/dev", WorkspaceRoots: []string{"/home/dev/project"}, WorkingDir: "/home/dev/project", IgnoresFileSystem: true, TierStepsIncludeLatency: true, AgentHostName: "score", IsolatesSessions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,10 +324,10 @@ func FuzzRows(f *testing.F) {
 			t.Fatal(err)
 		}
 		s := c.Report()
-		if n := s.JudgedRows + s.RowsWithoutAction + s.MalformedRows + s.ExcludedRows; n != c.readRows {
-			t.Errorf("%d records, %d counted", c.readRows, n)
+		if n := s.JudgedRows + s.RowsWithoutAction + s.MalformedRows + s.ExcludedRows; n != c.rowsRead {
+			t.Errorf("%d records, %d counted", c.rowsRead, n)
 		}
-		if n := s.Attacks.Total.Rows + s.Benign.Total.Rows + s.RequiresPersonDecision.Total.Rows; n != s.JudgedRows {
+		if n := s.Attacks.Total.Rows + s.Benign.Total.Rows + s.PersonDecisionRows.Total.Rows; n != s.JudgedRows {
 			t.Errorf("%d judged, %d in parts", s.JudgedRows, n)
 		}
 	})

@@ -17,16 +17,16 @@ import (
 type Metrics struct {
 	mu                             sync.Mutex
 	countByPrometheusSeries        map[string]uint64 // by name and labels; label values are from small sets
-	questionCountsByDurationBucket []uint64          // numbers of questions by duration: one for each of questionDurationBoundsSeconds, and one for longer durations
+	questionCountsByDurationBucket []uint64          // numbers of questions by duration: one for each of serviceQuestionDurationBoundsSeconds, and one for longer durations
 	totalQuestionSeconds           float64
 }
 
-// questionDurationBoundsSeconds are the upper bounds of the histogram, in seconds.
-var questionDurationBoundsSeconds = [...]float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2}
+// serviceQuestionDurationBoundsSeconds are the upper bounds of the histogram, in seconds.
+var serviceQuestionDurationBoundsSeconds = [...]float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2}
 
 // NewMetrics returns metrics that are all zero.
 func NewMetrics() *Metrics {
-	return &Metrics{countByPrometheusSeries: map[string]uint64{}, questionCountsByDurationBucket: make([]uint64, len(questionDurationBoundsSeconds)+1)}
+	return &Metrics{countByPrometheusSeries: map[string]uint64{}, questionCountsByDurationBucket: make([]uint64, len(serviceQuestionDurationBoundsSeconds)+1)}
 }
 
 // CountQuestionToService counts a question from another process of this user, and whether it was decided by this
@@ -35,7 +35,7 @@ func (m *Metrics) CountQuestionToService(isDecidedByService bool, seconds float6
 	m.increment(`shield_questions_total{decided="%t"}`, isDecidedByService)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	at, _ := slices.BinarySearch(questionDurationBoundsSeconds[:], seconds)
+	at, _ := slices.BinarySearch(serviceQuestionDurationBoundsSeconds[:], seconds)
 	m.questionCountsByDurationBucket[at]++
 	m.totalQuestionSeconds += seconds
 }
@@ -72,11 +72,11 @@ func (m *Metrics) String() string {
 		fmt.Fprintf(&b, "%s %d\n", name, m.countByPrometheusSeries[name])
 	}
 	n := uint64(0)
-	for i, bound := range questionDurationBoundsSeconds {
+	for i, bound := range serviceQuestionDurationBoundsSeconds {
 		n += m.questionCountsByDurationBucket[i]
 		fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"%v\"} %d\n", bound, n)
 	}
-	n += m.questionCountsByDurationBucket[len(questionDurationBoundsSeconds)]
+	n += m.questionCountsByDurationBucket[len(serviceQuestionDurationBoundsSeconds)]
 	fmt.Fprintf(&b, "shield_question_seconds_bucket{le=\"+Inf\"} %d\nshield_question_seconds_sum %v\nshield_question_seconds_count %d\n", n, m.totalQuestionSeconds, n)
 	return b.String()
 }

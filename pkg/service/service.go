@@ -52,7 +52,7 @@ func Listen(folder string, given *os.File) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, peer.SocketName)
+	path := filepath.Join(folder, peer.SocketFileName)
 	if len(path) >= maxSocketPathBytes {
 		return nil, fmt.Errorf("the socket path %s is longer than %d bytes; set XDG_STATE_HOME to a shorter folder", path, maxSocketPathBytes-1)
 	}

@@ -86,7 +86,7 @@ func TestImpostor(t *testing.T) {
 	if _, err := verdict.LoadKey(dir); err != nil { // of the service that was here
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", filepath.Join(dir, peer.SocketName))
+	l, err := net.Listen("unix", filepath.Join(dir, peer.SocketFileName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestImpostor(t *testing.T) {
 func TestOpenKey(t *testing.T) {
 	t.Parallel()
 	dir, _ := started(t, echo)
-	key := filepath.Join(dir, peer.KeyName)
+	key := filepath.Join(dir, peer.SealKeyFileName)
 	for name, harm := range map[string]func() error{
 		"readable":         func() error { return os.Chmod(key, 0o644) },
 		"in an open place": func() error { return os.Chmod(dir, 0o777) },
@@ -151,7 +151,7 @@ func TestOneService(t *testing.T) {
 		t.Errorf("a second service: %v", err)
 	}
 	end()
-	if err := os.WriteFile(filepath.Join(dir, peer.SocketName), nil, 0o600); err != nil { // as a kill leaves it
+	if err := os.WriteFile(filepath.Join(dir, peer.SocketFileName), nil, 0o600); err != nil { // as a kill leaves it
 		t.Fatal(err)
 	}
 	s, err := Listen(dir, nil)
@@ -189,7 +189,7 @@ func TestEnd(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { end(); close(ended) }()
 	for { // until it listens no more
-		if line, err := net.Dial("unix", filepath.Join(dir, peer.SocketName)); err != nil {
+		if line, err := net.Dial("unix", filepath.Join(dir, peer.SocketFileName)); err != nil {
 			break
 		} else {
 			_ = line.Close()
@@ -207,7 +207,7 @@ func TestEnd(t *testing.T) {
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	dir, _ := started(t, echo)
-	path := filepath.Join(dir, peer.SocketName)
+	path := filepath.Join(dir, peer.SocketFileName)
 	for i := range 100 {
 		c, err := net.Dial("unix", path)
 		if err != nil {
@@ -263,7 +263,7 @@ func TestGivenSocket(t *testing.T) {
 	if _, err := Listen(dir, given(filepath.Join(dir, "other"))); err == nil {
 		t.Error("another socket is taken")
 	}
-	s, err := Listen(dir, given(filepath.Join(dir, peer.SocketName)))
+	s, err := Listen(dir, given(filepath.Join(dir, peer.SocketFileName)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestGivenSocket(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, peer.SocketName)); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, peer.SocketFileName)); err != nil {
 		t.Error(err)
 	}
 }

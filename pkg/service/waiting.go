@@ -31,11 +31,11 @@ func newConnTracker() *connTracker {
 
 // A trackedConn is a connection, with its number of running authenticated requests.
 type trackedConn struct {
-	tracker        *connTracker
-	conn           net.Conn
-	address        string
-	activeRequests int
-	untracked      bool
+	tracker            *connTracker
+	conn               net.Conn
+	address            string
+	activeRequests     int
+	removedFromTracker bool
 }
 
 type trackedConnKey struct{}
@@ -70,10 +70,10 @@ func (r *connTracker) untrackConn(c net.Conn, state http.ConnState) {
 // untrack removes a connection from the count. The caller holds the lock.
 func (g *trackedConn) untrack() {
 	delete(g.tracker.conns, g.conn)
-	if !g.untracked && g.activeRequests == 0 {
+	if !g.removedFromTracker && g.activeRequests == 0 {
 		g.addToUnauthenticatedConnCounts(-1)
 	}
-	g.untracked = true
+	g.removedFromTracker = true
 }
 
 // trackRequest counts a request's connection as authenticated until the returned function is called.
@@ -90,7 +90,7 @@ func (g *trackedConn) addActiveRequests(n int) {
 	g.tracker.mu.Lock()
 	defer g.tracker.mu.Unlock()
 	was := g.activeRequests > 0
-	if g.activeRequests += n; was != (g.activeRequests > 0) && !g.untracked {
+	if g.activeRequests += n; was != (g.activeRequests > 0) && !g.removedFromTracker {
 		g.addToUnauthenticatedConnCounts(-n)
 		if n < 0 {
 			g.scheduleCloseIfUnauthenticated()
@@ -113,7 +113,7 @@ func (g *trackedConn) addToUnauthenticatedConnCounts(n int) {
 func (g *trackedConn) untrackIfTooManyUnauthenticated() bool {
 	g.tracker.mu.Lock()
 	defer g.tracker.mu.Unlock()
-	if g.untracked || g.activeRequests > 0 || g.tracker.unauthenticatedConnCount <= maxUnauthenticatedConns && g.tracker.unauthenticatedConnCountByAddress[g.address] <= maxUnauthenticatedConnsPerAddress {
+	if g.removedFromTracker || g.activeRequests > 0 || g.tracker.unauthenticatedConnCount <= maxUnauthenticatedConns && g.tracker.unauthenticatedConnCountByAddress[g.address] <= maxUnauthenticatedConnsPerAddress {
 		return false
 	}
 	g.untrack()

@@ -65,7 +65,7 @@ func NewHTTPSService(o HTTPSServiceOptions) *HTTPSService {
 }
 
 // LoadCertificateAndTokens reads certificate and tokens. On an error the previous ones stay in use.
-func (w *HTTPSService) LoadCertificateAndTokens(s config.Serve) error {
+func (w *HTTPSService) LoadCertificateAndTokens(s config.JudgingService) error {
 	cert, err := bearer.LoadTLSCertificate(s.TLSCert, s.TLSKey)
 	if err != nil {
 		return fmt.Errorf("serve.%w", err)

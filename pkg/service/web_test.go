@@ -32,17 +32,17 @@ import (
 
 const token = "0123456789abcdef0123456789abcdef"
 
-func written(t testing.TB) (config.Serve, *x509.CertPool) {
+func written(t testing.TB) (config.JudgingService, *x509.CertPool) {
 	t.Helper()
 	cert, key, tokens, roots := servetest.WriteTLSAndTokenFiles(t, token, time.Now())
-	return config.Serve{TLSCert: cert, TLSKey: key, TokensFile: tokens}, roots
+	return config.JudgingService{TLSCert: cert, TLSKey: key, TokensFile: tokens}, roots
 }
 
 // A running is a service that listens at an address of this machine.
 type running struct {
 	web    *HTTPSService
 	url    string
-	serve  config.Serve
+	serve  config.JudgingService
 	client *http.Client
 	end    func()
 }

@@ -72,7 +72,7 @@ func hostByURLPassword(text string) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for _, m := range analysis.PasswordURL().FindAllStringSubmatch(text, maxSensitiveValuesPerFileOrResult) {
+	for _, m := range analysis.PasswordURL().FindAllStringSubmatch(text, maxSensitiveValuesPerSource) {
 		if m[2] != "" {
 			out[m[1]] = effect.CanonicalHost(m[2])
 		}
@@ -80,9 +80,9 @@ func hostByURLPassword(text string) map[string]string {
 	return out
 }
 
-// singleSourceHostOfActionOutput returns the host from which all output of some actions comes, "" if there is other output
+// soleOutputSourceHost returns the host from which all output of some actions comes, "" if there is other output
 // or more than one host.
-func singleSourceHostOfActionOutput(cases []*analysis.ActionCase) (host string) {
+func soleOutputSourceHost(cases []*analysis.ActionCase) (host string) {
 	for _, c := range cases {
 		if c.UnexaminedReason != "" {
 			return ""

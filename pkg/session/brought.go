@@ -44,9 +44,9 @@ func containerCopiesOfDownloads(c *analysis.ActionCase) (out []effect.LabelledFi
 	return out
 }
 
-// buildFoldersOfDownloadedSources returns the folders in which an action configures a build of downloaded files: building
+// downloadedSourceBuildFolders returns the folders in which an action configures a build of downloaded files: building
 // there runs them.
-func buildFoldersOfDownloadedSources(c *analysis.ActionCase) (out []effect.LabelledFile) {
+func downloadedSourceBuildFolders(c *analysis.ActionCase) (out []effect.LabelledFile) {
 	place := c.ExecutionContext()
 	if place.OriginLabels == nil {
 		return nil

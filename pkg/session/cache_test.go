@@ -31,7 +31,7 @@ func TestOtherProcess(t *testing.T) {
 				t.Fatalf("labels %q, want %d", got, i)
 			}
 		}
-		d := RecordDelta{Labels: []SessionLabel{{Label: label, EffectOrActionType: "test"}}}
+		d := RecordDelta{Labels: []SessionTaintLabel{{Label: label, EffectOrActionType: "test"}}}
 		if err := other.Add(t.Context(), other.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func TestInMemory(t *testing.T) {
 	s := NewStore(nil, Options{Clock: func() time.Time { return time.Unix(1_800_000_000, 0) }, SessionRetention: time.Hour, MaxFileRecordsPerUser: 10, MaxDenials: 10})
 	kept := func(label effect.TaintLabel) []effect.TaintLabel {
 		t.Helper()
-		d := RecordDelta{Labels: []SessionLabel{{Label: label, EffectOrActionType: "test"}}}
+		d := RecordDelta{Labels: []SessionTaintLabel{{Label: label, EffectOrActionType: "test"}}}
 		if err := s.Add(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), &d); err != nil {
 			t.Fatal(err)
 		}

@@ -30,8 +30,8 @@ const (
 	recentDenialSeconds = 600 // seconds; only denials in this period count toward Options.MaxDenials
 )
 
-// effectOperations groups kinds of effects under one verb.
-var effectOperations = map[effect.Kind]string{
+// deniedOperationByEffectKind groups kinds of effects under one verb.
+var deniedOperationByEffectKind = map[effect.Kind]string{
 	effect.DeleteFile: "remove", effect.DeleteDirectory: "remove", effect.MoveFile: "remove", effect.DestroyData: "remove",
 	effect.WriteFile: "write", effect.Persist: "write", effect.ChangePermissions: "write",
 	effect.ReadFile: "read", effect.ReadSecret: "read",
@@ -42,7 +42,7 @@ var effectOperations = map[effect.Kind]string{
 
 // targetOf returns the target of an effect; ok is false if the object is unknown.
 func targetOf(e *effect.Effect) (t DeniedActionTarget, ok bool) {
-	t.Operation = effectOperations[e.KindForPolicies()]
+	t.Operation = deniedOperationByEffectKind[e.KindForPolicies()]
 	t.PathHostOrRecipient = e.Path
 	for _, name := range [...]string{e.Host, e.RemoteTargetName} {
 		if t.PathHostOrRecipient == "" {
@@ -95,7 +95,7 @@ func (s *Session) DenialOfSameTarget(c *analysis.ActionCase) *Denial {
 		}
 		for j := range c.Effects {
 			t, ok := targetOf(&c.Effects[j])
-			if ok && c.Effects[j].Cause != effect.CauseFileReadWithoutPrintingContents && slices.ContainsFunc(d.Targets, func(was DeniedActionTarget) bool { return was.overlaps(t) }) {
+			if ok && c.Effects[j].Cause != effect.CauseUnprintedFileRead && slices.ContainsFunc(d.Targets, func(was DeniedActionTarget) bool { return was.overlaps(t) }) {
 				return d
 			}
 		}

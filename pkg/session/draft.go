@@ -14,12 +14,12 @@ import (
 // NewMemoryOverlay returns a store for one stream of actions. The new store reads from s, but
 // writes only to memory. When an action is finally allowed, the caller adds its data to s.
 func (s *Store) NewMemoryOverlay() *Store {
-	return &Store{opts: s.opts, storage: &overlay{base: &cachedStorage{base: s.storage}, writesByGroupAndKey: map[string]map[string][]byte{}}}
+	return &Store{opts: s.opts, storage: &overlayStorage{base: &cachedStorage{base: s.storage}, writesByGroupAndKey: map[string]map[string][]byte{}}}
 }
 
-// An overlay is a storage that keeps its own writes in memory and reads everything else from a base
+// An overlayStorage is a storage that keeps its own writes in memory and reads everything else from a base
 // storage, which it never changes.
-type overlay struct {
+type overlayStorage struct {
 	base             storage
 	transactionMutex sync.Mutex // held during a transaction; base can call the transaction's function several times
 
@@ -28,7 +28,7 @@ type overlay struct {
 	changeCount         uint64
 }
 
-func (o *overlay) namespaceRevisionID() (s state.NamespaceRevisionID, ok bool) {
+func (o *overlayStorage) namespaceRevisionID() (s state.NamespaceRevisionID, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s, ok = o.base.namespaceRevisionID()
@@ -37,7 +37,7 @@ func (o *overlay) namespaceRevisionID() (s state.NamespaceRevisionID, ok bool) {
 	return s, ok
 }
 
-func (o *overlay) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
+func (o *overlayStorage) runReadOnly(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
 	o.transactionMutex.Lock()
 	defer o.transactionMutex.Unlock()
 	var j undoLog
@@ -55,7 +55,7 @@ func (o *overlay) runReadOnly(ctx context.Context, fn func(storageTx) error, wan
 	return err
 }
 
-func (o *overlay) runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
+func (o *overlayStorage) runWriting(ctx context.Context, fn func(storageTx) error, wants ...state.PrefetchKey) error {
 	return o.runReadOnly(ctx, fn, wants...)
 }
 
@@ -63,20 +63,20 @@ func (o *overlay) runWriting(ctx context.Context, fn func(storageTx) error, want
 type undoLog []overwrittenValue
 
 type overwrittenValue struct {
-	group, key string
-	value      []byte
-	existed    bool
+	groupName, key string
+	value          []byte
+	existed        bool
 }
 
 // undo restores the values that a try of a transaction has overwritten. It does not reset the
 // change count, so that data read during the try has a different stamp (version) than the restored
 // data.
-func (j *undoLog) undo(o *overlay) {
+func (j *undoLog) undo(o *overlayStorage) {
 	for _, w := range slices.Backward(*j) {
 		if w.existed {
-			o.writesByGroupAndKey[w.group][w.key] = w.value
+			o.writesByGroupAndKey[w.groupName][w.key] = w.value
 		} else {
-			delete(o.writesByGroupAndKey[w.group], w.key)
+			delete(o.writesByGroupAndKey[w.groupName], w.key)
 		}
 	}
 	*j = nil
@@ -84,17 +84,17 @@ func (j *undoLog) undo(o *overlay) {
 
 // An overlayTx is a transaction of an overlay, inside a transaction of its base storage.
 type overlayTx struct {
-	overlay *overlay
+	storage *overlayStorage
 	base    storageTx
 	journal *undoLog
 }
 
 func (o overlayTx) Get(group, key []byte) []byte {
-	own, below := o.overlay.writesByGroupAndKey[string(group)], o.base.Get(group, key)
+	own, below := o.storage.writesByGroupAndKey[string(group)], o.base.Get(group, key)
 	switch string(key) {
 	case string(valueHashesXORKey):
 		return o.xorOverlayValueHashes(group, own, below)
-	case string(filesRevisionKey): // another process may have changed files in the base storage in the meantime
+	case string(fileRecordsRevisionKey): // another process may have changed files in the base storage in the meantime
 		if change := own[string(key)]; change != nil {
 			return slices.Concat(below, change)
 		}
@@ -119,7 +119,7 @@ func (o overlayTx) xorOverlayValueHashes(group []byte, overlayValues map[string]
 }
 
 func (o overlayTx) Each(group []byte, fn func(key, value []byte) error) error {
-	own := o.overlay.writesByGroupAndKey[string(group)]
+	own := o.storage.writesByGroupAndKey[string(group)]
 	err := o.base.Each(group, func(key, value []byte) error {
 		if _, ok := own[string(key)]; ok {
 			return nil
@@ -138,31 +138,31 @@ func (o overlayTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byt
 	seen := map[string]bool{}
 	err := o.base.EachGroupWithValueOfKey(key, func(name, value []byte) error {
 		seen[string(name)] = true
-		if own, ok := o.overlay.writesByGroupAndKey[string(name)][string(key)]; ok {
+		if own, ok := o.storage.writesByGroupAndKey[string(name)][string(key)]; ok {
 			value = own
 		}
 		return fn(name, value)
 	})
-	for _, name := range sorted.Keys(o.overlay.writesByGroupAndKey) {
+	for _, name := range sorted.Keys(o.storage.writesByGroupAndKey) {
 		if !seen[name] && err == nil {
-			err = fn([]byte(name), o.overlay.writesByGroupAndKey[name][string(key)])
+			err = fn([]byte(name), o.storage.writesByGroupAndKey[name][string(key)])
 		}
 	}
 	return err
 }
 
 func (o overlayTx) Put(group, key, value []byte) error {
-	g := o.overlay.writesByGroupAndKey[string(group)]
+	g := o.storage.writesByGroupAndKey[string(group)]
 	if g == nil {
 		g = map[string][]byte{}
-		o.overlay.writesByGroupAndKey[string(group)] = g
+		o.storage.writesByGroupAndKey[string(group)] = g
 	}
 	was, have := g[string(key)]
 	*o.journal = append(*o.journal, overwrittenValue{string(group), string(key), was, have})
 	if g[string(key)] = nil; value != nil {
 		g[string(key)] = slices.Clone(value)
 	}
-	o.overlay.changeCount++
+	o.storage.changeCount++
 	return nil
 }
 

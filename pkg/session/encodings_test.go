@@ -157,7 +157,7 @@ func TestValueFlowEncoded(t *testing.T) {
 			for _, way := range ways {
 				c := an.CaseWithSessionState(parse(t, way(encode(value))), s.Load(t.Context(), Key{}, Lineage{}, ""))
 				before := len(c.Effects)
-				if err := s.AddSentValueEffect(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), c); err != nil {
+				if err := s.AddSensitiveValueSendEffect(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), c); err != nil {
 					t.Fatal(err)
 				}
 				all++

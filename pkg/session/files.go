@@ -16,30 +16,30 @@ import (
 // A fileRecord is the record of a file. Without labels it says that a file in a labelled folder has
 // none.
 type fileRecord struct {
-	labels              byte // bits, in the order of fileLabels
+	taintLabelBits      byte // bits, in the order of fileLabels
 	includesDescendants bool
 	identity            effect.FileIdentity // identity of the file at its last check; zero if it was never checked
-	storedAt            uint32              // time at which this record was stored, in seconds since 1970; 0 if unknown
+	storedUnixSeconds   uint32              // time at which this record was stored, in seconds since 1970; 0 if unknown
 }
 
 // equalsExceptStoredAt reports whether two entries are equal apart from the time.
 func (e fileRecord) equalsExceptStoredAt(other fileRecord) bool {
-	e.storedAt, other.storedAt = 0, 0
+	e.storedUnixSeconds, other.storedUnixSeconds = 0, 0
 	return e == other
 }
 
 // fileLabels are the labels that files can have.
 var fileLabels = [...]effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelCredential, effect.LabelPersonalData, effect.LabelFromNetwork, effect.LabelDecoderOutput, effect.LabelUntrusted, effect.LabelDatabaseRows}
 
-// downloadedBits are the labels of downloaded or decoded files, which count as reviewed once they were
+// downloadLabelBits are the labels of downloaded or decoded files, which count as reviewed once they were
 // shown.
-var downloadedBits = labelBits([]effect.TaintLabel{effect.LabelFromNetwork, effect.LabelDecoderOutput})
+var downloadLabelBits = labelBits([]effect.TaintLabel{effect.LabelFromNetwork, effect.LabelDecoderOutput})
 
-// untrustedBits are the labels of downloaded, decoded and cloned files.
-var untrustedBits = downloadedBits | labelBits([]effect.TaintLabel{effect.LabelUntrusted})
+// untrustedLabelBits are the labels of downloaded, decoded and cloned files.
+var untrustedLabelBits = downloadLabelBits | labelBits([]effect.TaintLabel{effect.LabelUntrusted})
 
 // IsDownloaded reports whether the labels are those of a file that was downloaded, decoded or cloned.
-func IsDownloaded(labels []effect.TaintLabel) bool { return labelBits(labels)&untrustedBits != 0 }
+func IsDownloaded(labels []effect.TaintLabel) bool { return labelBits(labels)&untrustedLabelBits != 0 }
 
 func labelBits(labels []effect.TaintLabel) (b byte) {
 	for _, l := range labels {
@@ -62,11 +62,11 @@ func labelsOf(b byte) (out []effect.TaintLabel) {
 // encode returns two bytes, the labels and whether the entry is for a whole folder tree, then the
 // time and the file's identity.
 func (e fileRecord) encode() []byte {
-	out := []byte{e.labels, 0}
+	out := []byte{e.taintLabelBits, 0}
 	if e.includesDescendants {
 		out[1] = 1
 	}
-	out = binary.BigEndian.AppendUint32(out, e.storedAt)
+	out = binary.BigEndian.AppendUint32(out, e.storedUnixSeconds)
 	if e.identity == (effect.FileIdentity{}) {
 		return out
 	}
@@ -82,10 +82,10 @@ func decodeFileRecord(data []byte) (e fileRecord, err error) {
 	if n != head && n != head+identity && n != head+instant && n != head+instant+identity {
 		return e, ErrDamaged
 	}
-	e.labels, e.includesDescendants = data[0], data[1] == 1
+	e.taintLabelBits, e.includesDescendants = data[0], data[1] == 1
 	data = data[head:]
 	if len(data) == instant || len(data) == instant+identity {
-		e.storedAt, data = binary.BigEndian.Uint32(data), data[instant:]
+		e.storedUnixSeconds, data = binary.BigEndian.Uint32(data), data[instant:]
 	}
 	if len(data) > 0 {
 		e.identity.Device = binary.BigEndian.Uint64(data)
@@ -119,7 +119,7 @@ func (s *Session) loadFiles(sh storageTx, group []byte) error {
 			s.files = map[string]fileRecord{}
 		}
 		if old, ok := s.files[path]; ok {
-			e.labels |= old.labels
+			e.taintLabelBits |= old.taintLabelBits
 			e.includesDescendants = e.includesDescendants || old.includesDescendants
 		}
 		s.files[path] = e
@@ -138,15 +138,15 @@ func copyFileRecordsToGroup(sh storageTx, sourceGroups [][]byte, targetGroup []b
 	}
 	for path, e := range files.files {
 		if maxFiles--; maxFiles < 0 {
-			return false, renewFilesRevision(sh, targetGroup)
+			return false, putNewFileRecordsRevision(sh, targetGroup)
 		}
-		e.storedAt = uint32(now)
+		e.storedUnixSeconds = uint32(now)
 		if err := sh.Put(targetGroup, fileKey(path), e.encode()); err != nil {
 			return false, err
 		}
 	}
 	if len(files.files) > 0 {
-		err = renewFilesRevision(sh, targetGroup)
+		err = putNewFileRecordsRevision(sh, targetGroup)
 	}
 	return true, err
 }
@@ -199,12 +199,12 @@ func (s *Store) addFiles(sh storageTx, group []byte, r *Record, d *RecordDelta) 
 // evictableFilePathsOldestFirst returns the files that may be forgotten, oldest first.
 func (s *Store) evictableFilePathsOldestFirst(files, excludedFiles map[string]fileRecord) (out []string) {
 	for path, e := range files {
-		if _, used := excludedFiles[path]; !used && s.now()-int64(e.storedAt) > int64(s.opts.SessionRetention/time.Second) {
+		if _, used := excludedFiles[path]; !used && s.now()-int64(e.storedUnixSeconds) > int64(s.opts.SessionRetention/time.Second) {
 			out = append(out, path)
 		}
 	}
 	sorted.SortStableBy(out, func(a, b string) int {
-		return cmp.Or(cmp.Compare(files[a].storedAt, files[b].storedAt), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(files[a].storedUnixSeconds, files[b].storedUnixSeconds), cmp.Compare(a, b))
 	})
 	return out
 }
@@ -221,23 +221,23 @@ func (s *Session) fileRecordsChangedByDelta(d *RecordDelta, now int64) map[strin
 		return s.files[path]
 	}
 	set := func(path string, e fileRecord) {
-		if old, known := s.files[path]; !known || !old.equalsExceptStoredAt(e) || now-int64(old.storedAt) > day {
-			e.storedAt = uint32(now)
+		if old, known := s.files[path]; !known || !old.equalsExceptStoredAt(e) || now-int64(old.storedUnixSeconds) > day {
+			e.storedUnixSeconds = uint32(now)
 			put[path] = e
 		}
 	}
 	for _, path := range d.PrintedFiles {
 		path = fileKeySuffixOfPath(path)
-		if b, found := s.lookUpFileLabels(path); found && b&downloadedBits != 0 {
+		if b, found := s.lookUpFileLabels(path); found && b&downloadLabelBits != 0 {
 			e := at(path)
-			e.labels = b &^ downloadedBits
+			e.taintLabelBits = b &^ downloadLabelBits
 			set(path, e)
 		}
 	}
 	for _, f := range d.LabelledFiles {
 		path := fileKeySuffixOfPath(f.Path)
 		e := at(path)
-		e.labels |= labelBits(f.Labels)
+		e.taintLabelBits |= labelBits(f.Labels)
 		e.includesDescendants = e.includesDescendants || f.IncludesDescendants
 		e.identity = effect.FileIdentity{} // the file has been replaced
 		set(path, e)
@@ -260,14 +260,14 @@ func fileKeySuffixOfPath(path string) string {
 // lookUpFileLabels returns the labels of a file by its path or by a parent folder.
 func (s *Session) lookUpFileLabels(filePath string) (labelBitSet byte, found bool) {
 	if e, ok := s.files[filePath]; ok {
-		return e.labels, true
+		return e.taintLabelBits, true
 	}
 	if e, ok := s.files[strings.TrimSuffix(filePath, path.Ext(filePath))+effect.AnyFileSuffixPattern]; ok {
-		return e.labels, true
+		return e.taintLabelBits, true
 	}
 	for dir := path.Dir(filePath); len(s.files) > 0; dir = path.Dir(dir) {
 		if e, ok := s.files[dir]; ok && e.includesDescendants {
-			return e.labels, true
+			return e.taintLabelBits, true
 		}
 		if dir == path.Dir(dir) {
 			break
@@ -280,7 +280,7 @@ func (s *Session) lookUpFileLabels(filePath string) (labelBitSet byte, found boo
 func (s *Session) labelBitsOfIdenticalFiles(id effect.FileIdentity) (b byte) {
 	for _, e := range s.files {
 		if e.identity != (effect.FileIdentity{}) && (e.identity.ContentSHA256Prefix == id.ContentSHA256Prefix || e.identity.Inode != 0 && e.identity.Device == id.Device && e.identity.Inode == id.Inode) {
-			b |= e.labels
+			b |= e.taintLabelBits
 		}
 	}
 	return b
@@ -289,8 +289,8 @@ func (s *Session) labelBitsOfIdenticalFiles(id effect.FileIdentity) (b byte) {
 // labelledFiles returns the labelled files sorted by path.
 func (s *Session) labelledFiles() (out []effect.LabelledFile) {
 	for path, e := range s.files {
-		if e.labels != 0 {
-			out = append(out, effect.LabelledFile{Path: path, IncludesDescendants: e.includesDescendants, Labels: labelsOf(e.labels)})
+		if e.taintLabelBits != 0 {
+			out = append(out, effect.LabelledFile{Path: path, IncludesDescendants: e.includesDescendants, Labels: labelsOf(e.taintLabelBits)})
 		}
 	}
 	sorted.SortStableBy(out, func(a, b effect.LabelledFile) int { return cmp.Compare(a.Path, b.Path) })

@@ -30,7 +30,7 @@ func (s fileSet) withChanges(files map[string]fileRecord) fileSet {
 // labelledPathsWithoutIdentity returns the labelled files whose identity is unknown, sorted by path.
 func labelledPathsWithoutIdentity(files map[string]fileRecord) (out []string) {
 	for path, e := range files {
-		if e.identity == (effect.FileIdentity{}) && !e.includesDescendants && e.labels != 0 {
+		if e.identity == (effect.FileIdentity{}) && !e.includesDescendants && e.taintLabelBits != 0 {
 			out = append(out, path)
 		}
 	}
@@ -41,7 +41,7 @@ func labelledPathsWithoutIdentity(files map[string]fileRecord) (out []string) {
 // downloadedPaths returns the paths of the downloaded, decoded or cloned files, sorted.
 func downloadedPaths(files map[string]fileRecord) (out []string) {
 	for path, e := range files {
-		if e.labels&untrustedBits != 0 {
+		if e.taintLabelBits&untrustedLabelBits != 0 {
 			if e.includesDescendants {
 				path += "/"
 			}
@@ -52,11 +52,11 @@ func downloadedPaths(files map[string]fileRecord) (out []string) {
 	return out
 }
 
-// filesRevisionKey is the key of a random value that a group gets with each change of its files.
-var filesRevisionKey = []byte("files")
+// fileRecordsRevisionKey is the key of a random value that a group gets with each change of its files.
+var fileRecordsRevisionKey = []byte("files")
 
-func renewFilesRevision(sh storageTx, group []byte) error {
-	return sh.Put(group, filesRevisionKey, []byte(rand.Text()))
+func putNewFileRecordsRevision(sh storageTx, group []byte) error {
+	return sh.Put(group, fileRecordsRevisionKey, []byte(rand.Text()))
 }
 
 // Bounds of the files that a process caches.
@@ -77,7 +77,7 @@ type fileSetCache struct {
 func (k *fileSetCache) load(sh storageTx, groups [][]byte) (fileSet, error) {
 	change := ""
 	for _, group := range groups {
-		change += string(sh.Get(group, filesRevisionKey))
+		change += string(sh.Get(group, fileRecordsRevisionKey))
 	}
 	if change == "" {
 		return fileSet{}, nil
@@ -101,8 +101,8 @@ func (k *fileSetCache) load(sh storageTx, groups [][]byte) (fileSet, error) {
 // cacheChangedFiles gives the new files of a group a new change key and caches them under it, so that this
 // process need not read them again.
 func (k *fileSetCache) cacheChangedFiles(sh storageTx, group []byte, set fileSet) error {
-	before := string(sh.Get(group, filesRevisionKey))
-	if err := renewFilesRevision(sh, group); err != nil {
+	before := string(sh.Get(group, fileRecordsRevisionKey))
+	if err := putNewFileRecordsRevision(sh, group); err != nil {
 		return err
 	}
 	k.mu.Lock()
@@ -111,7 +111,7 @@ func (k *fileSetCache) cacheChangedFiles(sh storageTx, group []byte, set fileSet
 		delete(k.byRevision, before)
 		k.fileCount -= len(old.files)
 	}
-	k.cacheFileSet(string(sh.Get(group, filesRevisionKey)), set)
+	k.cacheFileSet(string(sh.Get(group, fileRecordsRevisionKey)), set)
 	return nil
 }
 

@@ -13,21 +13,21 @@ import (
 
 // Bounds of the names that occur in untrusted texts and that a session stores.
 const (
-	maxUntrustedNamesPerSession = 32768   // names per session
-	maxNamesPerUntrustedText    = 8192    // names per text
-	maxUntrustedTexts           = 254     // texts with a number and a description of their own; all later texts share a number without a description
-	maxScannedBytesPerText      = 1 << 20 // bytes per text
-	nameHashSize                = 4
-	untrustedNameRecordBytes    = nameHashSize + 1 // keyed hash of a name, and the number of the text that it came from
+	maxNamesFromUntrustedTexts = 32768   // names per session
+	maxNamesPerUntrustedText   = 8192    // names per text
+	maxUntrustedTexts          = 254     // texts with a number and a description of their own; all later texts share a number without a description
+	maxScannedBytesPerText     = 1 << 20 // bytes per text
+	nameHashSize               = 4
+	untrustedNameRecordBytes   = nameHashSize + 1 // keyed hash of a name, and the number of the text that it came from
 )
 
-// Keys in a group: untrustedTextNamesKey holds the names from untrusted texts, after a byte that says
+// Keys in a group: namesInUntrustedTextsKey holds the names from untrusted texts, after a byte that says
 // whether names were left out; untrustedTextsKey holds descriptions of these texts;
 // oldUntrustedNamesKey holds names in an older format.
 var (
-	untrustedTextNamesKey = []byte("heard names")
-	untrustedTextsKey     = []byte("heard texts")
-	oldUntrustedNamesKey  = []byte("heard")
+	namesInUntrustedTextsKey = []byte("heard names")
+	untrustedTextsKey        = []byte("heard texts")
+	oldUntrustedNamesKey     = []byte("heard")
 )
 
 // An UntrustedText describes the untrusted text, such as a web page, that was the first to mention
@@ -63,7 +63,7 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 	}
 	group := loaded.key.groupName()
 	return s.storage.runWriting(ctx, func(sh storageTx) error {
-		all := slices.Clone(sh.Get(group, untrustedTextNamesKey))
+		all := slices.Clone(sh.Get(group, namesInUntrustedTextsKey))
 		if len(all) == 0 {
 			all = []byte{0}
 		}
@@ -79,7 +79,7 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 			if known[sum] {
 				continue
 			}
-			if over = over || len(known) == maxUntrustedNamesPerSession; over {
+			if over = over || len(known) == maxNamesFromUntrustedTexts; over {
 				break
 			}
 			known[sum] = true
@@ -96,14 +96,14 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 				}
 			}
 		}
-		return sh.Put(group, untrustedTextNamesKey, all)
+		return sh.Put(group, namesInUntrustedTextsKey, all)
 	}, s.prefetchKeys(loaded.key, loaded.lineage.ParentSessionID)...)
 }
 
-// FirstUntrustedMentions returns, for each list of names, the first untrusted text with a name of the list; nil
+// FirstUntrustedTextsMentioning returns, for each list of names, the first untrusted text with a name of the list; nil
 // if there is none. hasUnstoredNames is true if the untrusted texts of the session had more names than are
 // stored, or if names are stored in an older format.
-func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, nameLists ...[]string) (first []*UntrustedText, hasUnstoredNames bool, err error) {
+func (s *Store) FirstUntrustedTextsMentioning(ctx context.Context, loaded *Session, nameLists ...[]string) (first []*UntrustedText, hasUnstoredNames bool, err error) {
 	if len(nameLists) == 0 {
 		return nil, false, nil
 	}
@@ -120,7 +120,7 @@ func (s *Store) FirstUntrustedMentions(ctx context.Context, loaded *Session, nam
 		}
 	}
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
-		all := sh.Get(group, untrustedTextNamesKey)
+		all := sh.Get(group, namesInUntrustedTextsKey)
 		first = make([]*UntrustedText, len(nameLists))
 		hasUnstoredNames = len(all) > 0 && all[0] != 0 || len(sh.Get(group, oldUntrustedNamesKey)) > 0
 		texts := sync.OnceValue(func() (list []UntrustedText) {

@@ -23,7 +23,7 @@ func (s *Store) AddSecretFiles(ctx context.Context, loaded *Session, c *analysis
 		return nil
 	}
 	loaded.unlabelCloneFromWorkspaceOwner(c, d)
-	if loaded.groupValueHashXORs == "" || !WritesFile(c) {
+	if loaded.valueSetFingerprint == "" || !WritesFile(c) {
 		return nil
 	}
 	m, err := s.loadValueMatcher(ctx, loaded)
@@ -120,14 +120,14 @@ func (s *Session) commitsSecretFile(c *analysis.ActionCase, e *effect.Effect) bo
 	})
 }
 
-// secretBits are the labels of files that hold a credential.
-var secretBits = labelBits([]effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelCredential})
+// secretLabelBits are the labels of files that hold a credential.
+var secretLabelBits = labelBits([]effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelCredential})
 
 // anySecretFile reports whether a file that choose accepts holds a credential, although its name is not that of
 // a credentials file (see effect.IsSecretPath). It ignores .git folders.
 func (s *Session) anySecretFile(choose func(file string) bool) bool {
 	for file, e := range s.files {
-		if e.labels&secretBits != 0 && choose(file) && !effect.IsSecretPath(file, false) && path.Base(file) != ".git" {
+		if e.taintLabelBits&secretLabelBits != 0 && choose(file) && !effect.IsSecretPath(file, false) && path.Base(file) != ".git" {
 			return true
 		}
 	}
@@ -141,14 +141,14 @@ func (s *Session) pushesSecretFile(c *analysis.ActionCase) bool {
 		return false
 	}
 	away := slices.ContainsFunc(c.Effects, func(e effect.Effect) bool {
-		return (e.KindForPolicies() == effect.SendData || e.Kind == effect.SendMessage || e.Kind == effect.ChangeRemoteSystem || e.Kind == effect.HTTPRequest) && !effect.Loopback(e.Host)
+		return (e.KindForPolicies() == effect.SendData || e.Kind == effect.SendMessage || e.Kind == effect.ChangeRemoteSystem || e.Kind == effect.HTTPRequest) && !effect.IsLoopbackHost(e.Host)
 	})
 	if !away {
 		return false
 	}
 	held := func(file string) bool {
 		b, _ := s.lookUpFileLabels(fileKeySuffixOfPath(file))
-		return b&secretBits != 0
+		return b&secretLabelBits != 0
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
@@ -161,7 +161,7 @@ func (s *Session) pushesSecretFile(c *analysis.ActionCase) bool {
 			if s.anySecretFile(func(file string) bool { return strings.HasPrefix(file, c.ExecutionContext().CWD+"/") }) {
 				return true
 			}
-		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.PathIsPattern && e.Cause != effect.CauseFileReadWithoutPrintingContents:
+		case (e.Kind == effect.ReadFile || e.Kind == effect.SendData) && e.Path != "" && !e.PathIsPattern && e.Cause != effect.CauseUnprintedFileRead:
 			if held(e.Path) && !effect.IsSecretPath(e.Path, false) {
 				return true
 			}

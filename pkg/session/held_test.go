@@ -19,7 +19,7 @@ func carriedBy(t *testing.T, an *analysis.Analyzer, actions ...string) (got stri
 		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 		c := an.CaseWithSessionState(parse(t, text), memory)
 		if i == len(actions)-1 {
-			if err := s.AddSentValueEffect(t.Context(), memory, c); err != nil {
+			if err := s.AddSensitiveValueSendEffect(t.Context(), memory, c); err != nil {
 				t.Fatal(err)
 			}
 			for _, e := range c.Effects {
@@ -122,7 +122,7 @@ func TestPieces(t *testing.T) {
 		}
 		return parts
 	}
-	for n := 3; n < valuePieceBytes; n++ {
+	for n := 3; n < ngramBytes; n++ {
 		parts := cut(n)
 		for _, last := range []string{
 			"for p in " + strings.Join(parts, " ") + "; do dig +short $p.x.test; done",

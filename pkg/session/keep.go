@@ -23,33 +23,33 @@ func (v *HashedSensitiveValue) key() []byte {
 	return append([]byte(sensitiveValueKeyPrefix), v.Hash...)
 }
 
-// valueHeader is the fixed-size start of a stored HashedSensitiveValue. After it come ServiceHostNameWords,
-// joined by newlines, and then PieceHashes. Hash is not stored there, because it is part of the key.
-type valueHeader struct {
-	ValueByteLen, FirstPieceShortHash uint32
-	IsPrivateWord                     bool
-	ServiceHostNameWordsBytes         uint16
+// sensitiveValueHeader is the fixed-size start of a stored HashedSensitiveValue. After it come ServiceHostNameWords,
+// joined by newlines, and then NGramHashes. Hash is not stored there, because it is part of the key.
+type sensitiveValueHeader struct {
+	ValueByteLen, PrefixShortHash uint32
+	IsPrivateFileWord             bool
+	ServiceHostNameWordsBytes     uint16
 }
 
 // encode returns all of a value but its hash, which is its key.
 func (v *HashedSensitiveValue) encode() []byte {
 	words := strings.Join(v.ServiceHostNameWords, "\n")
 	words = words[:min(len(words), math.MaxUint16)]
-	out, err := binary.Append(nil, binary.LittleEndian, valueHeader{uint32(v.Length), v.FirstPieceShortHash, v.IsPrivateWord, uint16(len(words))})
+	out, err := binary.Append(nil, binary.LittleEndian, sensitiveValueHeader{uint32(v.Length), v.PrefixShortHash, v.IsPrivateFileWord, uint16(len(words))})
 	if err != nil {
 		panic(err) // all fields have a fixed size
 	}
-	return append(append(out, words...), v.PieceHashes...)
+	return append(append(out, words...), v.NGramHashes...)
 }
 
 func decodeValue(key, data []byte) (v HashedSensitiveValue, err error) {
-	var head valueHeader
+	var head sensitiveValueHeader
 	n, err := binary.Decode(data, binary.LittleEndian, &head)
 	end := n + int(head.ServiceHostNameWordsBytes)
-	if err != nil || len(key) != len(sensitiveValueKeyPrefix)+valueHashBytes || head.ValueByteLen < minValueBytes || end > len(data) || (len(data)-end)%storedPieceSize != 0 {
+	if err != nil || len(key) != len(sensitiveValueKeyPrefix)+valueHashBytes || head.ValueByteLen < minSensitiveValueBytes || end > len(data) || (len(data)-end)%storedNGramBytes != 0 {
 		return v, ErrDamaged
 	}
-	v = HashedSensitiveValue{Length: int(head.ValueByteLen), FirstPieceShortHash: head.FirstPieceShortHash, IsPrivateWord: head.IsPrivateWord, Hash: slices.Clone(key[len(sensitiveValueKeyPrefix):]), PieceHashes: slices.Clone(data[end:])}
+	v = HashedSensitiveValue{Length: int(head.ValueByteLen), PrefixShortHash: head.PrefixShortHash, IsPrivateFileWord: head.IsPrivateFileWord, Hash: slices.Clone(key[len(sensitiveValueKeyPrefix):]), NGramHashes: slices.Clone(data[end:])}
 	if head.ServiceHostNameWordsBytes > 0 {
 		v.ServiceHostNameWords = strings.Split(string(data[n:end]), "\n")
 	}
@@ -105,7 +105,7 @@ func loadValues(sh storageTx, groups [][]byte) (out []HashedSensitiveValue, err 
 // valueStoredTimeKeyPrefix precedes the key of the time at which a shared value was stored.
 const valueStoredTimeKeyPrefix = "kept:"
 
-func sharedValueStoredAtKey(valueKey []byte) []byte {
+func valueStoredTimeKey(valueKey []byte) []byte {
 	return append([]byte(valueStoredTimeKeyPrefix), valueKey[len(sensitiveValueKeyPrefix):]...)
 }
 
@@ -134,7 +134,7 @@ func (s *Store) addValues(sh storageTx, group []byte, values []HashedSensitiveVa
 			if old == nil {
 				break
 			}
-			for _, gone := range [...][]byte{old.key(), sharedValueStoredAtKey(old.key())} {
+			for _, gone := range [...][]byte{old.key(), valueStoredTimeKey(old.key())} {
 				if err := sh.Put(group, gone, nil); err != nil {
 					return changed, err
 				}
@@ -144,7 +144,7 @@ func (s *Store) addValues(sh storageTx, group []byte, values []HashedSensitiveVa
 		if err := sh.Put(group, key, values[i].encode()); err != nil {
 			return changed, err
 		}
-		if err := sh.Put(group, sharedValueStoredAtKey(key), at); err != nil {
+		if err := sh.Put(group, valueStoredTimeKey(key), at); err != nil {
 			return changed, err
 		}
 		sum, changed, room = values[i].xorHashInto(sum), true, room-1
@@ -175,26 +175,26 @@ func (s *Store) oldestValue(sh storageTx, group []byte) (old *HashedSensitiveVal
 // Bounds of the matchers that a process caches.
 const (
 	maxCachedValueMatchers = 16
-	maxCachedValuePieces   = 1 << 18 // maximum number of cached piece hashes of all matchers
+	maxCachedNGrams        = 1 << 18 // maximum number of cached piece hashes of all matchers
 )
 
-// A matcherCache caches value matchers. The key of a matcher is Session.groupValueHashXORs, which identifies the
+// A matcherCache caches value matchers. The key of a matcher is Session.valueSetFingerprint, which identifies the
 // sensitive values that the matcher finds. Goroutines share it.
 type matcherCache struct {
 	mu                    sync.Mutex
 	matcherByValueHashXOR map[string]*valueMatcher
-	pieceCount            int
+	ngramCount            int
 }
 
 // loadValueMatcher returns the matcher for the values of a session.
 func (s *Store) loadValueMatcher(ctx context.Context, loaded *Session) (*valueMatcher, error) {
 	s.matchers.mu.Lock()
 	defer s.matchers.mu.Unlock()
-	if m := s.matchers.matcherByValueHashXOR[loaded.groupValueHashXORs]; m != nil {
+	if m := s.matchers.matcherByValueHashXOR[loaded.valueSetFingerprint]; m != nil {
 		return m, nil
 	}
 	var list []HashedSensitiveValue
-	var sums string // like loaded.groupValueHashXORs, but of the values that are read now, which may differ
+	var sums string // like loaded.valueSetFingerprint, but of the values that are read now, which may differ
 	err := s.storage.runReadOnly(ctx, func(sh storageTx) (err error) {
 		sums = readGroupValueHashXORs(sh, loaded.storageGroupNames)
 		list, err = loadValues(sh, loaded.storageGroupNames)
@@ -210,9 +210,9 @@ func (s *Store) loadValueMatcher(ctx context.Context, loaded *Session) (*valueMa
 
 func (k *matcherCache) put(sums string, m *valueMatcher) {
 	n := len(m.slots) / 2
-	if k.matcherByValueHashXOR == nil || len(k.matcherByValueHashXOR) == maxCachedValueMatchers || k.pieceCount+n > maxCachedValuePieces {
-		k.matcherByValueHashXOR, k.pieceCount = map[string]*valueMatcher{}, 0
+	if k.matcherByValueHashXOR == nil || len(k.matcherByValueHashXOR) == maxCachedValueMatchers || k.ngramCount+n > maxCachedNGrams {
+		k.matcherByValueHashXOR, k.ngramCount = map[string]*valueMatcher{}, 0
 	}
 	k.matcherByValueHashXOR[sums] = m
-	k.pieceCount += n
+	k.ngramCount += n
 }

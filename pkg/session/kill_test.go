@@ -30,7 +30,7 @@ func child(dir string) error {
 	id := filepath.Base(dir)
 	memory := s.Load(ctx, Key{"host", id, "me"}, Lineage{}, "")
 	label, _ := strconv.Atoi(id)
-	if err := s.Add(ctx, memory, &RecordDelta{Labels: []SessionLabel{{Label: SessionLabelsInDisplayOrder[label%len(SessionLabelsInDisplayOrder)], EffectOrActionType: "x"}}}); err != nil {
+	if err := s.Add(ctx, memory, &RecordDelta{Labels: []SessionTaintLabel{{Label: SessionLabelsInDisplayOrder[label%len(SessionLabelsInDisplayOrder)], EffectOrActionType: "x"}}}); err != nil {
 		return err
 	}
 	fmt.Println("kept")

@@ -12,7 +12,7 @@ import (
 
 // A RecordDelta is what one action adds to its session.
 type RecordDelta struct {
-	Labels                      []SessionLabel
+	Labels                      []SessionTaintLabel
 	LabelledFiles               []effect.LabelledFile
 	PrintedFiles                []string // files that the action printed: the agent has seen their content, so they lose the label of a download
 	Sent                        []SentData
@@ -24,10 +24,10 @@ type RecordDelta struct {
 	RepositoryOwners            []string // accounts that own the workspace's repository
 	Denial                      *Denial
 
-	PendingPrompt            *Prompt  // a prompt that the user may have written
-	UserPrompt               *Prompt  // a prompt that the user has written
-	ResolvedPromptTextHashes []string // hashes of pending prompts whose author is now known
-	HasNewUntrustedText      bool     // an untrusted text came in
+	PendingPrompt              *Prompt  // a prompt that the user may have written
+	UserPrompt                 *Prompt  // a prompt that the user has written
+	AuthorResolvedPromptHashes []string // hashes of pending prompts whose author is now known
+	HasNewUntrustedText        bool     // an untrusted text came in
 
 	ChangedInstructionFile *ChangedInstructionFile // an instruction file of the project that the session changes
 
@@ -41,7 +41,7 @@ type RecordDelta struct {
 // credentials.
 func (d *RecordDelta) credentials() (out []HashedSensitiveValue) {
 	for i := range d.SensitiveValues {
-		if !d.SensitiveValues[i].IsPrivateWord {
+		if !d.SensitiveValues[i].IsPrivateFileWord {
 			out = append(out, d.SensitiveValues[i])
 		}
 	}
@@ -51,7 +51,7 @@ func (d *RecordDelta) credentials() (out []HashedSensitiveValue) {
 // privateValues returns the values that belong to this session only.
 func (d *RecordDelta) privateValues() (out []HashedSensitiveValue) {
 	for i := range d.SensitiveValues {
-		if d.SensitiveValues[i].IsPrivateWord {
+		if d.SensitiveValues[i].IsPrivateFileWord {
 			out = append(out, d.SensitiveValues[i])
 		}
 	}
@@ -61,7 +61,7 @@ func (d *RecordDelta) privateValues() (out []HashedSensitiveValue) {
 // Empty reports whether a delta adds nothing. It ignores PrintedFiles and MayMoveFiles.
 func (d *RecordDelta) Empty() bool {
 	return len(d.Labels)+len(d.LabelledFiles)+len(d.Sent)+len(d.OccurredEffectOrActionTypes)+len(d.SensitiveValues)+len(d.RepositoryOwners)+len(d.Remotes)+len(d.CreatedPaths) == 0 && !d.GitOriginMayHaveChanged && !d.MustIncrementActionCount && d.Denial == nil &&
-		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.ResolvedPromptTextHashes) == 0 && !d.HasNewUntrustedText && d.ChangedInstructionFile == nil
+		d.PendingPrompt == nil && d.UserPrompt == nil && len(d.AuthorResolvedPromptHashes) == 0 && !d.HasNewUntrustedText && d.ChangedInstructionFile == nil
 }
 
 // DeltaOfAction returns what an action adds to its session if it runs. eventTypes are the kinds of
@@ -90,7 +90,7 @@ func DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActi
 // workspace, because their earlier content was not downloaded.
 func filesCreatedOrCopiedByAction(c *analysis.ActionCase) []effect.LabelledFile {
 	trusted, published := contactsOnlyTrustedDestinations(c), downloadsOnlyProgramReleases(c)
-	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, possibleCopiesOfPrivateFiles(c), movedDownloads(c), containerCopiesOfDownloads(c), unpackedFiles(c), buildFoldersOfDownloadedSources(c)), func(f effect.LabelledFile) bool {
+	return slices.DeleteFunc(slices.Concat(c.LabelledFiles, possibleCopiesOfPrivateFiles(c), movedDownloads(c), containerCopiesOfDownloads(c), unpackedFiles(c), downloadedSourceBuildFolders(c)), func(f effect.LabelledFile) bool {
 		if trusted && slices.Equal(f.Labels, []effect.TaintLabel{effect.LabelUntrusted}) {
 			return true
 		}
@@ -171,8 +171,8 @@ type deltaBuilder struct {
 
 // addSessionLabel adds a label to the session.
 func (l *deltaBuilder) addSessionLabel(label effect.TaintLabel, effectOrActionType string) {
-	if !slices.ContainsFunc(l.delta.Labels, func(have SessionLabel) bool { return have.Label == label }) {
-		l.delta.Labels = append(l.delta.Labels, SessionLabel{Label: label, EffectOrActionType: effectOrActionType})
+	if !slices.ContainsFunc(l.delta.Labels, func(have SessionTaintLabel) bool { return have.Label == label }) {
+		l.delta.Labels = append(l.delta.Labels, SessionTaintLabel{Label: label, EffectOrActionType: effectOrActionType})
 	}
 }
 
@@ -207,19 +207,19 @@ func (l *deltaBuilder) addEffect(e *effect.Effect) {
 			l.addSessionLabel(effect.LabelUntrusted, l.c.Action.Type)
 		}
 	case effect.SendSecret:
-		l.addSent(e)
+		l.addSentData(e)
 	case effect.SendData, effect.SendMessage:
 		for _, label := range e.DataLabels {
 			l.addSessionLabelForData(label, by)
 		}
-		l.addSent(e)
+		l.addSentData(e)
 	}
 }
 
 // addRead adds the labels that a session gets by reading a file, and records the file if the action
 // prints it.
 func (l *deltaBuilder) addRead(e *effect.Effect) {
-	if e.Path == "" || e.Cause == effect.CauseFileReadWithoutPrintingContents || e.Certainty == effect.Possible {
+	if e.Path == "" || e.Cause == effect.CauseUnprintedFileRead || e.Certainty == effect.Possible {
 		return
 	}
 	place := l.c.ExecutionContext()
@@ -321,8 +321,8 @@ func (l *deltaBuilder) addLabelsFromToolName(toolName string) {
 	}
 }
 
-// addSent adds what is sent to a host or a recipient.
-func (l *deltaBuilder) addSent(e *effect.Effect) {
+// addSentData adds what is sent to a host or a recipient.
+func (l *deltaBuilder) addSentData(e *effect.Effect) {
 	to := e.Host
 	if to == "" {
 		to = e.RemoteTargetName
@@ -344,5 +344,5 @@ func (l *deltaBuilder) addSent(e *effect.Effect) {
 		l.delta.Sent[i].Bytes = max(l.delta.Sent[i].Bytes, size)
 		return
 	}
-	l.delta.Sent = append(l.delta.Sent, SentData{Recipient: to, Times: 1, Bytes: size})
+	l.delta.Sent = append(l.delta.Sent, SentData{Recipient: to, SendCount: 1, Bytes: size})
 }

@@ -22,16 +22,16 @@ func (r *Record) createdIndex(path string) int {
 	return slices.IndexFunc(r.CreatedPaths, func(m CreatedPath) bool { return m.Path == path || strings.HasPrefix(path, m.Path+"/") })
 }
 
-// needsCreatedEntry reports whether a write to a path has to be recorded in Record.CreatedPaths,
+// needsCreatedPathEntry reports whether a write to a path has to be recorded in Record.CreatedPaths,
 // because the path is not listed or its last recorded write is minSecondsBetweenRecordedWrites ago.
-func (r *Record) needsCreatedEntry(path string, now int64) bool {
+func (r *Record) needsCreatedPathEntry(path string, now int64) bool {
 	i := r.createdIndex(path)
 	return len(path) <= maxPathBytes && (i < 0 || now-r.CreatedPaths[i].LastWrittenAt >= minSecondsBetweenRecordedWrites)
 }
 
 // recordCreated records that the session creates a path, or writes to one that it created.
 func (r *Record) recordCreated(path string, now int64) bool {
-	if !r.needsCreatedEntry(path, now) {
+	if !r.needsCreatedPathEntry(path, now) {
 		return false
 	}
 	m := CreatedPath{Path: path, CreatedAt: now}

@@ -8,49 +8,49 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// A sentValuePart says whether an action sends none, a part or the whole of a value that the session has
+// A sentValueExtent says whether an action sends none, a part or the whole of a value that the session has
 // read.
-type sentValuePart uint8
+type sentValueExtent uint8
 
 const (
-	sendsNoneOfValue sentValuePart = iota
-	sendsPartOfValue
-	sendsWholeValue
+	sentValueExtentNone sentValueExtent = iota
+	sentValueExtentPart
+	sentValueExtentWhole
 )
 
 // A valueMatcher finds values in texts. It is immutable, so that the actions of a session share it.
 type valueMatcher struct {
-	values                       []HashedSensitiveValue
-	shortHashFilter              []uint64              // one bit for each tag (short hash) of a piece of a value
-	filterMask                   uint32                // selects the low bits of a short hash: the index of its bit in shortHashFilter
-	slots                        []valuePieceTableSlot // open-addressing hash table: a power of two slots, at most half of them used
-	pieceCounts                  []int                 // number of different pieces, by value
-	valueIndexesByFirstPieceHash map[uint32][]int      // indexes of the values without PieceHashes, by the short hash of their first valuePieceBytes bytes
+	values                   []HashedSensitiveValue
+	shortHashFilter          []uint64         // one bit for each tag (short hash) of a piece of a value
+	filterMask               uint32           // selects the low bits of a short hash: the index of its bit in shortHashFilter
+	slots                    []ngramTableSlot // open-addressing hash table: a power of two slots, at most half of them used
+	ngramCountByValueIndex   []int            // number of different pieces, by value
+	valueIndexesByPrefixHash map[uint32][]int // indexes of the values without NGramHashes, by the short hash of their first ngramBytes bytes
 }
 
-// A valuePieceTableSlot says which value has a piece with some hash.
-type valuePieceTableSlot struct {
-	pieceHash   uint64
+// A ngramTableSlot says which value has a piece with some hash.
+type ngramTableSlot struct {
+	ngramHash   uint64
 	valueNumber int // counted from 1; 0 for a free slot
 }
 
-// minFilterBits is the base-2 logarithm of the smallest filter's size.
-const minFilterBits = 6
+// minHashFilterSizeLog2 is the base-2 logarithm of the smallest filter's size.
+const minHashFilterSizeLog2 = 6
 
 func newValueMatcher(values []HashedSensitiveValue) *valueMatcher {
 	n := len(values)
 	for i := range values {
-		n += len(values[i].PieceHashes) / storedPieceSize
+		n += len(values[i].NGramHashes) / storedNGramBytes
 	}
-	size := min(max(mathbits.Len(uint(32*n)), minFilterBits), shortHashBits)
-	m := &valueMatcher{values: values, shortHashFilter: make([]uint64, 1<<size/64), filterMask: 1<<size - 1, slots: make([]valuePieceTableSlot, 1<<mathbits.Len(uint(2*n))), pieceCounts: make([]int, len(values)), valueIndexesByFirstPieceHash: map[uint32][]int{}}
+	size := min(max(mathbits.Len(uint(32*n)), minHashFilterSizeLog2), shortHashBits)
+	m := &valueMatcher{values: values, shortHashFilter: make([]uint64, 1<<size/64), filterMask: 1<<size - 1, slots: make([]ngramTableSlot, 1<<mathbits.Len(uint(2*n))), ngramCountByValueIndex: make([]int, len(values)), valueIndexesByPrefixHash: map[uint32][]int{}}
 	for i := range values {
 		v := &values[i]
-		if len(v.PieceHashes) == 0 {
-			m.setFilterBit(v.FirstPieceShortHash)
-			m.valueIndexesByFirstPieceHash[v.FirstPieceShortHash] = append(m.valueIndexesByFirstPieceHash[v.FirstPieceShortHash], i)
+		if len(v.NGramHashes) == 0 {
+			m.setFilterBit(v.PrefixShortHash)
+			m.valueIndexesByPrefixHash[v.PrefixShortHash] = append(m.valueIndexesByPrefixHash[v.PrefixShortHash], i)
 		}
-		v.eachPieceShortAndLongHash(func(tag uint32, sum uint64) {
+		v.eachNGramHashes(func(tag uint32, sum uint64) {
 			m.setFilterBit(tag)
 			m.insert(sum, i)
 		})
@@ -66,72 +66,72 @@ func (m *valueMatcher) setFilterBit(tag uint32) {
 func (m *valueMatcher) insert(sum uint64, value int) {
 	at := sum
 	for ; m.slot(at).valueNumber != 0; at++ {
-		if s := m.slot(at); s.pieceHash == sum && s.valueNumber == value+1 {
+		if s := m.slot(at); s.ngramHash == sum && s.valueNumber == value+1 {
 			return
 		}
 	}
-	*m.slot(at) = valuePieceTableSlot{sum, value + 1}
-	m.pieceCounts[value]++
+	*m.slot(at) = ngramTableSlot{sum, value + 1}
+	m.ngramCountByValueIndex[value]++
 }
 
-func (m *valueMatcher) slot(at uint64) *valuePieceTableSlot {
+func (m *valueMatcher) slot(at uint64) *ngramTableSlot {
 	return &m.slots[at&uint64(len(m.slots)-1)]
 }
 
 // A sensitiveValueSearch searches the texts of one action. It belongs to one goroutine.
 type sensitiveValueSearch struct {
 	*valueMatcher
-	hasher                 *hasher
-	remainingPieceBudget   int // pieces that may still be hashed and compared
-	matchedPieceTableSlots map[valuePieceTableSlot]bool
+	hasher               *hasher
+	remainingNGramBudget int // pieces that may still be hashed and compared
+	matchedNGramSlots    map[ngramTableSlot]bool
 }
 
 func (m *valueMatcher) newSensitiveValueSearch(hashKey [32]byte) *sensitiveValueSearch {
-	return &sensitiveValueSearch{valueMatcher: m, hasher: newHasher(hashKey), remainingPieceBudget: maxHashedPieces}
+	return &sensitiveValueSearch{valueMatcher: m, hasher: newHasher(hashKey), remainingNGramBudget: maxHashedNGrams}
 }
 
 // find returns how much a text contains of each value, by index; nil if it contains none.
-func (s *sensitiveValueSearch) find(text string) (found map[int]sentValuePart) {
-	clear(s.matchedPieceTableSlots)
-	for i := 0; i+valuePieceBytes <= len(text); i++ {
+func (s *sensitiveValueSearch) find(text string) (found map[int]sentValueExtent) {
+	clear(s.matchedNGramSlots)
+	for i := 0; i+ngramBytes <= len(text); i++ {
 		piece := littleEndianUint64At(text, i)
-		tag := s.hasher.valuePieceShortHash(piece)
+		tag := s.hasher.ngramShortHash(piece)
 		if s.shortHashFilter[tag&s.filterMask/64]&(1<<(tag&s.filterMask%64)) == 0 {
 			continue
 		}
-		if s.remainingPieceBudget--; s.remainingPieceBudget < 0 {
+		if s.remainingNGramBudget--; s.remainingNGramBudget < 0 {
 			break
 		}
-		for _, v := range s.valueIndexesByFirstPieceHash[tag] {
+		for _, v := range s.valueIndexesByPrefixHash[tag] {
 			if s.containsWholeValueAt(text, i, v) {
-				found = addSentPart(found, v, sendsPartOfValue)
+				found = raiseSentValueExtent(found, v, sentValueExtentPart)
 			}
 		}
-		sum := s.hasher.pieceHash(piece)
+		sum := s.hasher.ngramHash(piece)
 		for at := sum; s.slot(at).valueNumber != 0; at++ {
-			if have := *s.slot(at); have.pieceHash == sum {
-				if s.matchedPieceTableSlots == nil {
-					s.matchedPieceTableSlots = map[valuePieceTableSlot]bool{}
+			if have := *s.slot(at); have.ngramHash == sum {
+				if s.matchedNGramSlots == nil {
+					s.matchedNGramSlots = map[ngramTableSlot]bool{}
 				}
-				s.matchedPieceTableSlots[have] = true
+				s.matchedNGramSlots[have] = true
 			}
 		}
 	}
 	count := map[int]int{}
-	for have := range s.matchedPieceTableSlots {
+	for have := range s.matchedNGramSlots {
 		v := have.valueNumber - 1
-		if count[v]++; count[v] >= s.pieceCounts[v] {
-			found = addSentPart(found, v, sendsWholeValue)
+		if count[v]++; count[v] >= s.ngramCountByValueIndex[v] {
+			found = raiseSentValueExtent(found, v, sentValueExtentWhole)
 		} else {
-			found = addSentPart(found, v, sendsPartOfValue)
+			found = raiseSentValueExtent(found, v, sentValueExtentPart)
 		}
 	}
 	return found
 }
 
-func addSentPart(found map[int]sentValuePart, value int, f sentValuePart) map[int]sentValuePart {
+func raiseSentValueExtent(found map[int]sentValueExtent, value int, f sentValueExtent) map[int]sentValueExtent {
 	if found == nil {
-		found = map[int]sentValuePart{}
+		found = map[int]sentValueExtent{}
 	}
 	found[value] = max(found[value], f)
 	return found
@@ -142,7 +142,7 @@ func addSentPart(found map[int]sentValuePart, value int, f sentValuePart) map[in
 func (s *sensitiveValueSearch) containsWholeValueAt(text string, byteOffset, valueIndex int) bool {
 	v := &s.values[valueIndex]
 	end := byteOffset + v.Length
-	if end > len(text) || v.IsPrivateWord && !isWord(text, byteOffset, end) {
+	if end > len(text) || v.IsPrivateFileWord && !isWord(text, byteOffset, end) {
 		return false
 	}
 	return hmac.Equal(s.hasher.hash(text[byteOffset:end])[:valueHashBytes], v.Hash)
@@ -170,15 +170,15 @@ func continuesMatchedWord(byteNextToMatch, secondByteFromMatch byte) bool {
 	return '0' <= byteNextToMatch && byteNextToMatch <= '9' || 'a' <= byteNextToMatch|0x20 && byteNextToMatch|0x20 <= 'z'
 }
 
-// largestSentValuePart returns the largest part of any sensitive value that a case sends: none, a part or the
-// whole. The result is at most sendsPartOfValue if it is uncertain that the case sends anything.
-func (m *valueMatcher) largestSentValuePart(hashKey [32]byte, c *analysis.ActionCase) sentValuePart {
+// largestSentValueExtent returns the largest part of any sensitive value that a case sends: none, a part or the
+// whole. The result is at most sentValueExtentPart if it is uncertain that the case sends anything.
+func (m *valueMatcher) largestSentValueExtent(hashKey [32]byte, c *analysis.ActionCase) sentValueExtent {
 	o := c.FindOutgoingText()
 	if o == nil {
-		return sendsNoneOfValue
+		return sentValueExtentNone
 	}
 	s := m.newSensitiveValueSearch(hashKey)
-	worst := sendsNoneOfValue
+	worst := sentValueExtentNone
 	for _, text := range o.Texts {
 		for _, f := range s.find(text) {
 			worst = max(worst, f)
@@ -187,15 +187,15 @@ func (m *valueMatcher) largestSentValuePart(hashKey [32]byte, c *analysis.Action
 	for _, text := range o.LoginCredentials {
 		for i := range s.find(text) {
 			if !m.values[i].allHostsBelongToService(o.Hosts) && !contactsOnlyTrustedDestinations(c) {
-				worst = max(worst, sendsPartOfValue)
+				worst = max(worst, sentValueExtentPart)
 			}
 		}
 	}
-	if (s.remainingPieceBudget < 0 || o.Truncated) && !o.IsSendUncertain {
-		worst = max(worst, sendsPartOfValue)
+	if (s.remainingNGramBudget < 0 || o.Truncated) && !o.IsSendUncertain {
+		worst = max(worst, sentValueExtentPart)
 	}
 	if o.IsSendUncertain {
-		worst = min(worst, sendsPartOfValue)
+		worst = min(worst, sentValueExtentPart)
 	}
 	return worst
 }
@@ -206,12 +206,12 @@ func (m *valueMatcher) textsContainCredential(hashKey [32]byte, texts []string) 
 	s := m.newSensitiveValueSearch(hashKey)
 	for _, text := range texts {
 		for i := range s.find(text) {
-			if !m.values[i].IsPrivateWord {
+			if !m.values[i].IsPrivateFileWord {
 				return true
 			}
 		}
 	}
-	return s.remainingPieceBudget < 0
+	return s.remainingNGramBudget < 0
 }
 
 // contactsOnlyTrustedDestinations reports whether a case contacts only trusted places.

@@ -31,7 +31,7 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	var values []HashedSensitiveValue
 	var texts []string
 	for i := range 300 {
-		text := drawn(r, minValueBytes+r.IntN(40))
+		text := drawn(r, minSensitiveValueBytes+r.IntN(40))
 		switch {
 		case i%10 == 0:
 			text = fmt.Sprint(r.Uint64N(1<<60) + 1<<60) // digits alone
@@ -44,15 +44,15 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	}
 	m := newValueMatcher(values)
 	for i, text := range texts {
-		for n := minValueBytes; n <= len(text); n++ {
+		for n := minSensitiveValueBytes; n <= len(text); n++ {
 			at := r.IntN(len(text) - n + 1)
 			said := drawn(r, r.IntN(50)) + " x=" + text[at:at+n] + "&" + drawn(r, r.IntN(50))
 			got := m.newSensitiveValueSearch(key).find(said)[i]
-			want := sendsNoneOfValue
+			want := sentValueExtentNone
 			switch {
-			case len(values[i].PieceHashes) == 0:
+			case len(values[i].NGramHashes) == 0:
 				if strings.Contains(said, text) {
-					want = sendsPartOfValue
+					want = sentValueExtentPart
 				}
 			default:
 				want = values[i].flowOf(h, said)
@@ -67,26 +67,26 @@ func TestMatcher(t *testing.T) { // not parallel: allocations are counted
 	if n := testing.AllocsPerRun(10, func() { none.find(text) }); n > 0 {
 		t.Errorf("%v allocations for a text that holds nothing", n)
 	}
-	if none.remainingPieceBudget < maxHashedPieces-12*len(text)/10 { // 11 looks, of which one in ten may be taken for a piece
-		t.Errorf("%d of %d runs were compared", maxHashedPieces-none.remainingPieceBudget, 11*len(text))
+	if none.remainingNGramBudget < maxHashedNGrams-12*len(text)/10 { // 11 looks, of which one in ten may be taken for a piece
+		t.Errorf("%d of %d runs were compared", maxHashedNGrams-none.remainingNGramBudget, 11*len(text))
 	}
 }
 
 // flowOf returns how much of a value a text holds, looked for piece by piece.
-func (v *HashedSensitiveValue) flowOf(h *hasher, text string) sentValuePart {
+func (v *HashedSensitiveValue) flowOf(h *hasher, text string) sentValueExtent {
 	sums := map[uint64]bool{}
-	for i := 0; i+valuePieceBytes <= len(text); i++ {
-		sums[h.pieceHash(littleEndianUint64At(text, i))] = true
+	for i := 0; i+ngramBytes <= len(text); i++ {
+		sums[h.ngramHash(littleEndianUint64At(text, i))] = true
 	}
 	some, all := false, true
-	v.eachPieceShortAndLongHash(func(_ uint32, sum uint64) { some, all = some || sums[sum], all && sums[sum] })
+	v.eachNGramHashes(func(_ uint32, sum uint64) { some, all = some || sums[sum], all && sums[sum] })
 	switch {
 	case all:
-		return sendsWholeValue
+		return sentValueExtentWhole
 	case some:
-		return sendsPartOfValue
+		return sentValueExtentPart
 	}
-	return sendsNoneOfValue
+	return sentValueExtentNone
 }
 
 // TestPrivateWords: a word of a private file is found between others, however many

@@ -26,11 +26,11 @@ type Prompt struct {
 // Bounds of the stored prompts.
 const (
 	maxNamedObjectsPerSession   = 64
-	maxPendingPrompts           = 16
+	maxPromptsOfUnknownAuthor   = 16
 	maxPromptDeduplicationKeys  = 256
 	promptDeduplicationKeyBytes = 8
 	maxNamesPerPrompt           = 256  // names per prompt
-	maxNamesOfAllPrompts        = 2048 // names that a session stores from all prompts that the user wrote; the oldest are dropped
+	maxUserMentionedNames       = 2048 // names that a session stores from all prompts that the user wrote; the oldest are dropped
 )
 
 // KeyedNameHashHex returns the keyed hash under which a name is stored.
@@ -99,7 +99,7 @@ func (s *Store) ResolvePromptAuthor(ctx context.Context, loaded *Session, prompt
 	sum := s.keyedPromptTextHash(text)
 	for _, p := range loaded.record.Prompts {
 		if p.ID == shortenText(promptID) && p.TextHash == sum {
-			d := &RecordDelta{ResolvedPromptTextHashes: []string{p.TextHash}}
+			d := &RecordDelta{AuthorResolvedPromptHashes: []string{p.TextHash}}
 			if writtenByUser {
 				d.UserPrompt = &p
 			}
@@ -125,12 +125,12 @@ func (s *Session) NamedObjects() (list []grounding.PromptNamedObject, hasUserPro
 
 // addPrompts adds prompts to a record and reports whether it changed.
 func (r *Record) addPrompts(d *RecordDelta) bool {
-	if len(d.ResolvedPromptTextHashes) > 0 {
-		r.Prompts = slices.DeleteFunc(slices.Clone(r.Prompts), func(p Prompt) bool { return slices.Contains(d.ResolvedPromptTextHashes, p.TextHash) })
+	if len(d.AuthorResolvedPromptHashes) > 0 {
+		r.Prompts = slices.DeleteFunc(slices.Clone(r.Prompts), func(p Prompt) bool { return slices.Contains(d.AuthorResolvedPromptHashes, p.TextHash) })
 	}
 	if d.PendingPrompt != nil {
 		r.Prompts = append(slices.Clone(r.Prompts), *d.PendingPrompt)
-		r.Prompts = r.Prompts[max(0, len(r.Prompts)-maxPendingPrompts):]
+		r.Prompts = r.Prompts[max(0, len(r.Prompts)-maxPromptsOfUnknownAuthor):]
 	}
 	if d.UserPrompt != nil {
 		r.HasUserPrompt = true
@@ -149,7 +149,7 @@ func (r *Record) addPrompts(d *RecordDelta) bool {
 		}
 		r.NamedObjects = r.NamedObjects[max(0, len(r.NamedObjects)-maxNamedObjectsPerSession):]
 		r.UserMentionedNameHashes = append(slices.Clone(r.UserMentionedNameHashes), d.UserPrompt.MentionedNameHashes...)
-		r.UserMentionedNameHashes = r.UserMentionedNameHashes[max(0, len(r.UserMentionedNameHashes)-maxNamesOfAllPrompts*nameHashSize):]
+		r.UserMentionedNameHashes = r.UserMentionedNameHashes[max(0, len(r.UserMentionedNameHashes)-maxUserMentionedNames*nameHashSize):]
 	}
-	return len(d.ResolvedPromptTextHashes) > 0 || d.PendingPrompt != nil || d.UserPrompt != nil
+	return len(d.AuthorResolvedPromptHashes) > 0 || d.PendingPrompt != nil || d.UserPrompt != nil
 }

@@ -18,14 +18,14 @@ type cachedStorage struct {
 	base storage
 
 	mu               sync.Mutex
-	stampAtRead      state.NamespaceRevisionID    // stamp of the base storage when the values were read
-	values           map[string]map[string][]byte // by group and key; nil for a missing value
-	groupValuesByKey map[string][]groupValue      // by key
+	stampAtRead      state.NamespaceRevisionID      // stamp of the base storage when the values were read
+	values           map[string]map[string][]byte   // by group and key; nil for a missing value
+	groupValuesByKey map[string][]storageGroupValue // by key
 	valueCount       int
 }
 
-// A groupValue is the value of one key in a group.
-type groupValue struct{ group, value []byte }
+// A storageGroupValue is the value of one key in a group.
+type storageGroupValue struct{ groupName, value []byte }
 
 func (m *cachedStorage) namespaceRevisionID() (state.NamespaceRevisionID, bool) {
 	return m.base.namespaceRevisionID()
@@ -41,10 +41,10 @@ func (m *cachedStorage) runReadOnly(ctx context.Context, fn func(storageTx) erro
 		return m.base.runReadOnly(ctx, fn, wants...)
 	}
 	if stamp != m.stampAtRead || m.valueCount > maxCachedStorageValues {
-		m.stampAtRead, m.values, m.groupValuesByKey, m.valueCount = stamp, map[string]map[string][]byte{}, map[string][]groupValue{}, 0
+		m.stampAtRead, m.values, m.groupValuesByKey, m.valueCount = stamp, map[string]map[string][]byte{}, map[string][]storageGroupValue{}, 0
 	}
 	k := cachedTx{storage: m}
-	if err := fn(&k); !k.missed {
+	if err := fn(&k); !k.hasCacheMiss {
 		return err
 	}
 	return m.base.runReadOnly(ctx, func(sh storageTx) error { return fn(cacheFillingTx{sh, m}) }, wants...)
@@ -73,9 +73,9 @@ func (n cacheFillingTx) Get(group, key []byte) []byte {
 }
 
 func (n cacheFillingTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
-	var all []groupValue
+	var all []storageGroupValue
 	err := n.storageTx.EachGroupWithValueOfKey(key, func(name, v []byte) error {
-		all = append(all, groupValue{slices.Clone(name), slices.Clone(v)})
+		all = append(all, storageGroupValue{slices.Clone(name), slices.Clone(v)})
 		return nil
 	})
 	if err != nil {
@@ -86,9 +86,9 @@ func (n cacheFillingTx) EachGroupWithValueOfKey(key []byte, fn func(name, value 
 	return eachValue(all, fn)
 }
 
-func eachValue(all []groupValue, fn func(name, value []byte) error) error {
+func eachValue(all []storageGroupValue, fn func(name, value []byte) error) error {
 	for _, v := range all {
-		if err := fn(v.group, v.value); err != nil {
+		if err := fn(v.groupName, v.value); err != nil {
 			return err
 		}
 	}
@@ -106,26 +106,26 @@ var (
 // A cachedTx serves values from the cache, and records in the field missed whether a requested
 // value was not cached.
 type cachedTx struct {
-	storage *cachedStorage
-	missed  bool
+	storage      *cachedStorage
+	hasCacheMiss bool
 }
 
 func (k *cachedTx) Get(group, key []byte) []byte {
 	value, ok := k.storage.values[string(group)][string(key)]
-	k.missed = k.missed || !ok
+	k.hasCacheMiss = k.hasCacheMiss || !ok
 	return value
 }
 
 func (k *cachedTx) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
 	all, ok := k.storage.groupValuesByKey[string(key)]
-	if k.missed = k.missed || !ok; k.missed {
+	if k.hasCacheMiss = k.hasCacheMiss || !ok; k.hasCacheMiss {
 		return errNotCached
 	}
 	return eachValue(all, fn)
 }
 
 func (k *cachedTx) Each([]byte, func(key, value []byte) error) error {
-	k.missed = true
+	k.hasCacheMiss = true
 	return errNotCached
 }
 

@@ -66,7 +66,7 @@ func TestDraftReads(t *testing.T) {
 // there.
 func TestDraftRuns(t *testing.T) {
 	t.Parallel()
-	o := NewStore(nil, Options{Clock: time.Now, SessionRetention: time.Hour}).NewMemoryOverlay().storage.(*overlay)
+	o := NewStore(nil, Options{Clock: time.Now, SessionRetention: time.Hour}).NewMemoryOverlay().storage.(*overlayStorage)
 	group, runs := []byte("g"), 0
 	count := func() (n int) {
 		err := o.runWriting(t.Context(), func(sh storageTx) error {

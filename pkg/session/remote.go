@@ -19,7 +19,7 @@ type ChangedGitRemote struct {
 	IsPushURLOrRewrite bool   `json:"apart,omitempty"`      // set by a push URL or by a URL rewrite rule
 }
 
-const maxRemotes = 256
+const maxChangedGitRemotes = 256
 
 // changedRemotes returns the addresses that an action sets for remotes.
 func changedRemotes(c *analysis.ActionCase) (out []ChangedGitRemote) {
@@ -43,7 +43,7 @@ func changedRemotes(c *analysis.ActionCase) (out []ChangedGitRemote) {
 }
 
 // parseRemote returns the remote that a git command sets.
-func parseRemote(git command.GitLine) (r ChangedGitRemote, ok bool) {
+func parseRemote(git command.GitCommandLine) (r ChangedGitRemote, ok bool) {
 	words := append([]string{git.Subcommand}, git.Operands()...)
 	n := len(words)
 	switch key := strings.ToLower(words[min(1, n-1)]); {
@@ -58,7 +58,7 @@ func parseRemote(git command.GitLine) (r ChangedGitRemote, ok bool) {
 			return r, false // no suspicious redirect: a fork, or the first remote of a new project, on a code host
 		}
 	case words[0] == "config" && n > 3 && (words[1] == "set" || words[1] == "add"):
-		return parseRemote(command.GitLine{Subcommand: "config", Args: words[2:]})
+		return parseRemote(command.GitCommandLine{Subcommand: "config", Args: words[2:]})
 	case words[0] == "config" && strings.HasPrefix(key, "remote.") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl")):
 		name := words[1][len("remote."):strings.LastIndexByte(words[1], '.')]
 		r = ChangedGitRemote{Name: name, HostAndAccount: hostAndAccount(words[2]), IsPushURLOrRewrite: strings.HasSuffix(key, ".pushurl")}
@@ -82,7 +82,7 @@ func hostAndAccount(address string) string {
 	} else if before, _, ok := strings.Cut(address, ":"); ok && !strings.Contains(before, "/") {
 		host = effect.CanonicalHost(before[strings.LastIndexByte(before, '@')+1:])
 	}
-	if effect.Loopback(host) {
+	if effect.IsLoopbackHost(host) {
 		return ""
 	}
 	return host
@@ -100,12 +100,12 @@ func (r *Record) addRemotes(more []ChangedGitRemote) (changed bool) {
 			continue
 		case i >= 0:
 			r.Remotes[i] = one
-		case len(r.Remotes) < maxRemotes:
+		case len(r.Remotes) < maxChangedGitRemotes:
 			r.Remotes = append(r.Remotes, one)
-		case r.Remotes[maxRemotes-1] == ChangedGitRemote{Name: "*", IsPushURLOrRewrite: true}:
+		case r.Remotes[maxChangedGitRemotes-1] == ChangedGitRemote{Name: "*", IsPushURLOrRewrite: true}:
 			continue
 		default:
-			r.Remotes[maxRemotes-1] = ChangedGitRemote{Name: "*", IsPushURLOrRewrite: true}
+			r.Remotes[maxChangedGitRemotes-1] = ChangedGitRemote{Name: "*", IsPushURLOrRewrite: true}
 		}
 		changed = true
 	}
@@ -115,7 +115,7 @@ func (r *Record) addRemotes(more []ChangedGitRemote) (changed bool) {
 // MarkPushToChangedRemote marks in a case that it pushes a repository to a remote that a session has changed, unless
 // the workspace comes from there.
 func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
-	if s.err != nil || len(s.sharedRecord.Remotes) == 0 {
+	if s.err != nil || len(s.recordSharedBySessions.Remotes) == 0 {
 		return
 	}
 	for i := range c.Effects {
@@ -128,8 +128,8 @@ func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
 			continue
 		}
 		name, repo := cmp.Or(name, "origin"), repositoryPath(c, e)
-		for _, r := range s.sharedRecord.Remotes {
-			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.remoteMayHaveNonWorkspaceOwner(r) {
+		for _, r := range s.recordSharedBySessions.Remotes {
+			if (r.Name == name || r.Name == "*") && (r.Repository == repo || r.Repository == "") && s.remoteMayHaveForeignOwner(r) {
 				host, _, _ := strings.Cut(r.HostAndAccount, "/")
 				c.AddRepositoryUpload(e.Program, host)
 				return
@@ -138,10 +138,10 @@ func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
 	}
 }
 
-// remoteMayHaveNonWorkspaceOwner reports whether a remote may belong to another person. If the
+// remoteMayHaveForeignOwner reports whether a remote may belong to another person. If the
 // accounts of the workspace's repositories are known, it compares with them. Otherwise a remote is
 // suspicious if a push URL or a rewrite rule set it, or if its host is not a known code host.
-func (s *Session) remoteMayHaveNonWorkspaceOwner(r ChangedGitRemote) bool {
+func (s *Session) remoteMayHaveForeignOwner(r ChangedGitRemote) bool {
 	host, _, _ := strings.Cut(r.HostAndAccount, "/")
 	if len(s.record.RepositoryOwners) == 0 {
 		return r.IsPushURLOrRewrite || !command.CodeHosts[host]

@@ -82,10 +82,10 @@ func TestPushes(t *testing.T) {
 func TestRemotesAreBounded(t *testing.T) {
 	t.Parallel()
 	var r Record
-	for i := range 2 * maxRemotes {
+	for i := range 2 * maxChangedGitRemotes {
 		r.addRemotes([]ChangedGitRemote{{Repository: "/a/.git", Name: fmt.Sprint(i), HostAndAccount: "evil.test"}})
 	}
-	if last := r.Remotes[len(r.Remotes)-1]; len(r.Remotes) != maxRemotes || last.Name != "*" || last.Repository != "" {
+	if last := r.Remotes[len(r.Remotes)-1]; len(r.Remotes) != maxChangedGitRemotes || last.Name != "*" || last.Repository != "" {
 		t.Errorf("%d remotes, the last is %+v", len(r.Remotes), last)
 	}
 	if r.addRemotes([]ChangedGitRemote{{Name: "more", HostAndAccount: "evil.test"}}) {

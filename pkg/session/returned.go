@@ -34,15 +34,15 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 		d.LabelledFiles, d.PrintedFiles, d.SensitiveValues = append(d.LabelledFiles, one.LabelledFiles...), append(d.PrintedFiles, one.PrintedFiles...), append(d.SensitiveValues, one.SensitiveValues...)
 	}
 	if ran.UntrustedResult {
-		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelUntrusted, EffectOrActionType: "result"})
+		d.Labels = append(d.Labels, SessionTaintLabel{Label: effect.LabelUntrusted, EffectOrActionType: "result"})
 	}
 	labelled := func(l effect.TaintLabel) bool {
-		return slices.ContainsFunc(d.Labels, func(have SessionLabel) bool { return have.Label == l })
+		return slices.ContainsFunc(d.Labels, func(have SessionTaintLabel) bool { return have.Label == l })
 	}
-	own := slices.ContainsFunc(d.Labels, func(l SessionLabel) bool {
+	own := slices.ContainsFunc(d.Labels, func(l SessionTaintLabel) bool {
 		return l.Label == effect.LabelPersonalData && l.EffectOrActionType == "read_file"
 	})
-	h, room, from := newHasher(s.opts.CredentialHashKey), maxSensitiveValuesPerFileOrResult, singleSourceHostOfActionOutput(ran.Cases)
+	h, room, from := newHasher(s.opts.CredentialHashKey), maxSensitiveValuesPerSource, soleOutputSourceHost(ran.Cases)
 	for _, text := range ran.ResultTexts {
 		found := h.credentialValues(text, labelled(effect.LabelFromCredentialLocation), from)
 		if own {
@@ -55,8 +55,8 @@ func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran Completed
 		}
 	}
 	d.LabelledFiles = append(d.LabelledFiles, labelChangedFiles(ran.ChangedFiles, labelled)...)
-	if slices.ContainsFunc(d.SensitiveValues, func(v HashedSensitiveValue) bool { return !v.IsPrivateWord }) {
-		d.Labels = append(d.Labels, SessionLabel{Label: effect.LabelFromCredentialLocation, EffectOrActionType: "result"})
+	if slices.ContainsFunc(d.SensitiveValues, func(v HashedSensitiveValue) bool { return !v.IsPrivateFileWord }) {
+		d.Labels = append(d.Labels, SessionTaintLabel{Label: effect.LabelFromCredentialLocation, EffectOrActionType: "result"})
 	}
 	if d.Empty() && len(d.PrintedFiles) == 0 {
 		return nil
@@ -79,7 +79,7 @@ func labelChangedFiles(changedPaths []string, actionHasLabel func(effect.TaintLa
 			labels = append(labels, label)
 		}
 	}
-	for _, path := range changedPaths[:min(len(changedPaths), maxSensitiveValuesPerFileOrResult)] {
+	for _, path := range changedPaths[:min(len(changedPaths), maxSensitiveValuesPerSource)] {
 		if len(labels) > 0 {
 			out = append(out, effect.LabelledFile{Path: path, Labels: labels})
 		}
@@ -96,7 +96,7 @@ func (s *Store) dropStoredValuesFromDelta(ctx context.Context, loaded *Session, 
 	return s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		own, all := loaded.key.groupName(), s.sharedRecordKey(loaded.key).groupName()
 		d.SensitiveValues = slices.DeleteFunc(d.SensitiveValues, func(v HashedSensitiveValue) bool {
-			if v.IsPrivateWord {
+			if v.IsPrivateFileWord {
 				return sh.Get(own, v.key()) != nil
 			}
 			return sh.Get(all, v.key()) != nil

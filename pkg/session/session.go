@@ -29,24 +29,24 @@ type Key struct {
 // IsDefault reports whether the key is that of the user's default session.
 func (k Key) IsDefault() bool { return k.AgentHostName == "" && k.ID == "" }
 
-// agentHostNameOfSharedRecord is the host in the key of the record that all sessions of a user share.
-const agentHostNameOfSharedRecord = "*"
+// sharedRecordAgentHost is the host in the key of the record that all sessions of a user share.
+const sharedRecordAgentHost = "*"
 
 // IsSharedByUserSessions reports whether the key is that of the shared record of a user: labels of files, hashes of
 // credentials, changed remotes of repositories.
-func (k Key) IsSharedByUserSessions() bool { return k.AgentHostName == agentHostNameOfSharedRecord }
+func (k Key) IsSharedByUserSessions() bool { return k.AgentHostName == sharedRecordAgentHost }
 
 // MemoryOnlySessionKey returns the key of a stream's session, which has no stored record.
 func MemoryOnlySessionKey(user string) Key { return Key{AgentHostName: "-", User: user} }
 
 // Bounds of a record; those of its files and denials are settings.
 const (
-	maxSessions                      = 512
-	maxRecipients                    = 256  // hosts and recipients
-	maxCreatedPaths                  = 256  // files and folders
-	maxEffectOrActionTypesPerSession = 64   // kinds of effects, each with its latest time
-	maxNameTargetOrReasonBytes       = 200  // bytes of a name, a target, or a reason
-	maxPathBytes                     = 1024 // bytes of a path; longer ones are hashed
+	maxSessions                = 512
+	maxRecipients              = 256  // hosts and recipients
+	maxCreatedPaths            = 256  // files and folders
+	maxEventTypesPerSession    = 64   // kinds of effects, each with its latest time
+	maxNameTargetOrReasonBytes = 200  // bytes of a name, a target, or a reason
+	maxPathBytes               = 1024 // bytes of a path; longer ones are hashed
 )
 
 // A Record is the stored record of a session, or of all sessions of a user, without files and values.
@@ -59,7 +59,7 @@ type Record struct {
 	HostProcessName                    string                          `json:"process,omitempty"`     // process of the host, see [Lineage]
 	BeganAt                            int64                           `json:"began"`
 	LastActionAt                       int64                           `json:"seen"` // time of the last action, exact to 1/8 of the time for which a session is kept
-	Labels                             []SessionLabel                  `json:"labels,omitempty"`
+	Labels                             []SessionTaintLabel             `json:"labels,omitempty"`
 	Sent                               []SentData                      `json:"sent,omitempty"`
 	Denials                            []Denial                        `json:"denials,omitempty"`      // the newest last
 	LastOccurrenceByEffectOrActionType map[string]LastEffectOccurrence `json:"events,omitempty"`       // by kind of effect; only those that a policy refers to
@@ -86,8 +86,8 @@ type Record struct {
 	WasFileLimitReached bool `json:"full,omitempty"`
 }
 
-// A SessionLabel is when and why a session got a label.
-type SessionLabel struct {
+// A SessionTaintLabel is when and why a session got a label.
+type SessionTaintLabel struct {
 	Label              effect.TaintLabel `json:"label"`
 	FirstAddedAt       int64             `json:"at"`
 	EffectOrActionType string            `json:"by"` // a kind of effect or an action type; "inherited" from the parent
@@ -96,7 +96,7 @@ type SessionLabel struct {
 // A SentData is what was sent to a host or a recipient.
 type SentData struct {
 	Recipient  string `json:"to"`
-	Times      int    `json:"times"`
+	SendCount  int    `json:"times"`
 	Bytes      int64  `json:"bytes"` // lower bound: a file of unknown size counts as 0 bytes
 	LastSentAt int64  `json:"at"`
 }
@@ -118,7 +118,7 @@ const recordVersion = 1
 
 // hasLabel reports whether a session has a label.
 func (r *Record) hasLabel(l effect.TaintLabel) bool {
-	return slices.ContainsFunc(r.Labels, func(have SessionLabel) bool { return have.Label == l })
+	return slices.ContainsFunc(r.Labels, func(have SessionTaintLabel) bool { return have.Label == l })
 }
 
 // addLabel gives a session a label and reports whether it is new.
@@ -126,7 +126,7 @@ func (r *Record) addLabel(l effect.TaintLabel, by string, now int64) bool {
 	if r.hasLabel(l) {
 		return false
 	}
-	r.Labels = append(r.Labels, SessionLabel{Label: l, FirstAddedAt: now, EffectOrActionType: by})
+	r.Labels = append(r.Labels, SessionTaintLabel{Label: l, FirstAddedAt: now, EffectOrActionType: by})
 	return true
 }
 

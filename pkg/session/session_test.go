@@ -375,7 +375,7 @@ func TestEarlierVersion(t *testing.T) {
 			return errors.Join(
 				sh.Put(group, recordKey, r.encode()),
 				sh.Put(group, fileKey("/work/app/a.sh"), []byte{labelBits([]effect.TaintLabel{effect.LabelFromNetwork}), 0}),
-				sh.Put(group, filesRevisionKey, []byte("x")),
+				sh.Put(group, fileRecordsRevisionKey, []byte("x")),
 				sh.Put(group, value.key(), value.encode()), sh.Put(group, valueHashesXORKey, value.Hash),
 			)
 		})
@@ -384,7 +384,7 @@ func TestEarlierVersion(t *testing.T) {
 		}
 		for i := range 2 {
 			memory := s.Load(t.Context(), other, Lineage{}, "")
-			if got := fmt.Sprint(memory.FileOriginLabels("/work/app/a.sh"), len(memory.groupValueHashXORs)); got != fmt.Sprintf("[network] %d", valueHashBytes) || memory.Err() != nil {
+			if got := fmt.Sprint(memory.FileOriginLabels("/work/app/a.sh"), len(memory.valueSetFingerprint)); got != fmt.Sprintf("[network] %d", valueHashBytes) || memory.Err() != nil {
 				t.Errorf("read %d: %s, %v", i, got, memory.Err())
 			}
 			if got := fmt.Sprint(memory.gitOriginMayHaveChanged(), memory.FileOriginLabels("/work/app/b.sh")); got != "true [network]" {
@@ -414,7 +414,7 @@ func TestDraft(t *testing.T) {
 				t.Fatal(err, memory.Err())
 			}
 			for _, text := range []string{secretKey, "b" + secretKey[1:] + "b", "c" + secretKey[1:] + "c"} {
-				found := memory.groupValueHashXORs != "" && slices.ContainsFunc(m.values, func(v HashedSensitiveValue) bool {
+				found := memory.valueSetFingerprint != "" && slices.ContainsFunc(m.values, func(v HashedSensitiveValue) bool {
 					return v.Length == len(text) && slices.Equal(v.Hash, newHasher(s.opts.CredentialHashKey).hashSensitiveValue(text, "").Hash)
 				})
 				out = append(out, fmt.Sprint(found))
@@ -461,8 +461,8 @@ func (f failing) runReadOnly(ctx context.Context, fn func(storageTx) error, want
 // below fails after it.
 func TestDraftKeepsNothingOfAFailure(t *testing.T) {
 	t.Parallel()
-	base := &memoryStorage{groups: map[string]map[string][]byte{}}
-	o := &overlay{base: base, writesByGroupAndKey: map[string]map[string][]byte{}}
+	base := &memoryStorage{valuesByGroupAndKey: map[string]map[string][]byte{}}
+	o := &overlayStorage{base: base, writesByGroupAndKey: map[string]map[string][]byte{}}
 	put := func(value string) error {
 		return o.runWriting(t.Context(), func(sh storageTx) error { return sh.Put([]byte("g"), []byte("k"), []byte(value)) })
 	}
@@ -492,7 +492,7 @@ func TestNewerRecord(t *testing.T) {
 	body := bytes.Replace(data[4:], []byte(`{"v":1,`), []byte(`{"v":9,`), 1)
 	sum := crc32.ChecksumIEEE(body)
 	_, err := decodeRecord(append([]byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24)}, body...))
-	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "shield session clear --all") {
+	if !errors.Is(err, ErrNewerRecordVersion) || !strings.Contains(err.Error(), "shield session clear --all") {
 		t.Error(err)
 	}
 }
@@ -513,7 +513,7 @@ func TestDamagedRecord(t *testing.T) {
 		if !errors.Is(memory.Err(), ErrDamaged) {
 			t.Errorf("%s: %v", name, memory.Err())
 		}
-		d := RecordDelta{Labels: []SessionLabel{{Label: effect.LabelFromCredentialLocation}}}
+		d := RecordDelta{Labels: []SessionTaintLabel{{Label: effect.LabelFromCredentialLocation}}}
 		if err := s.Add(t.Context(), memory, &d); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: add: %v", name, err)
 		}

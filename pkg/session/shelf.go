@@ -41,9 +41,9 @@ func (d stateFileStorage) namespaceRevisionID() (state.NamespaceRevisionID, bool
 
 // memoryStorage keeps records in memory.
 type memoryStorage struct {
-	mu          sync.Mutex
-	groups      map[string]map[string][]byte
-	changeCount uint64
+	mu                  sync.Mutex
+	valuesByGroupAndKey map[string]map[string][]byte
+	changeCount         uint64
 }
 
 func (m *memoryStorage) namespaceRevisionID() (s state.NamespaceRevisionID, ok bool) {
@@ -64,7 +64,7 @@ func (m *memoryStorage) runWriting(_ context.Context, fn func(storageTx) error, 
 }
 
 func (m *memoryStorage) EachGroupWithValueOfKey(key []byte, fn func(name, value []byte) error) error {
-	for name, group := range m.groups {
+	for name, group := range m.valuesByGroupAndKey {
 		if err := fn([]byte(name), group[string(key)]); err != nil {
 			return err
 		}
@@ -72,10 +72,12 @@ func (m *memoryStorage) EachGroupWithValueOfKey(key []byte, fn func(name, value 
 	return nil
 }
 
-func (m *memoryStorage) Get(group, key []byte) []byte { return m.groups[string(group)][string(key)] }
+func (m *memoryStorage) Get(group, key []byte) []byte {
+	return m.valuesByGroupAndKey[string(group)][string(key)]
+}
 
 func (m *memoryStorage) Each(group []byte, fn func(key, value []byte) error) error {
-	for key, value := range m.groups[string(group)] {
+	for key, value := range m.valuesByGroupAndKey[string(group)] {
 		if err := fn([]byte(key), value); err != nil {
 			return err
 		}
@@ -85,10 +87,10 @@ func (m *memoryStorage) Each(group []byte, fn func(key, value []byte) error) err
 
 func (m *memoryStorage) Put(group, key, value []byte) error {
 	m.changeCount++
-	g := m.groups[string(group)]
+	g := m.valuesByGroupAndKey[string(group)]
 	if g == nil {
 		g = map[string][]byte{}
-		m.groups[string(group)] = g
+		m.valuesByGroupAndKey[string(group)] = g
 	}
 	if value == nil {
 		delete(g, string(key))
@@ -100,6 +102,6 @@ func (m *memoryStorage) Put(group, key, value []byte) error {
 
 func (m *memoryStorage) DropGroup(group []byte) error {
 	m.changeCount++
-	delete(m.groups, string(group))
+	delete(m.valuesByGroupAndKey, string(group))
 	return nil
 }

@@ -21,8 +21,8 @@ import (
 // ErrDamaged means that a record cannot be read. Callers that need it must stop.
 var ErrDamaged = errors.New("the record of this session is damaged; run 'shield session clear --all'")
 
-// ErrNewer means that a newer version of shield wrote a record.
-var ErrNewer = errors.New("the record of this session was written by a newer shield; install that version again, or run 'shield session clear --all'")
+// ErrNewerRecordVersion means that a newer version of shield wrote a record.
+var ErrNewerRecordVersion = errors.New("the record of this session was written by a newer shield; install that version again, or run 'shield session clear --all'")
 
 // Options are the limits of a store.
 type Options struct {
@@ -36,20 +36,20 @@ type Options struct {
 
 // A Store stores sessions. Goroutines may share it.
 type Store struct {
-	opts    Options
-	storage storage
-	cache   sessionCache
-	tally   sentTally
+	opts          Options
+	storage       storage
+	cache         sessionCache
+	sentDataTally sentDataTally
 
-	decoded  sessionRecordCache
-	matchers matcherCache
-	fileSets fileSetCache
+	recordCache sessionRecordCache
+	matchers    matcherCache
+	fileSets    fileSetCache
 }
 
 // NewStore returns a store that keeps sessions in a state file, or only in memory if that is nil.
 func NewStore(file *state.Store, opts Options) *Store {
 	if file == nil {
-		return &Store{opts: opts, storage: &memoryStorage{groups: map[string]map[string][]byte{}}}
+		return &Store{opts: opts, storage: &memoryStorage{valuesByGroupAndKey: map[string]map[string][]byte{}}}
 	}
 	return &Store{opts: opts, storage: stateFileStorage{file}}
 }
@@ -80,9 +80,9 @@ func (k Key) groupName() []byte {
 // sharedRecordKey returns the key of the record that the sessions of a user share.
 func (s *Store) sharedRecordKey(k Key) Key {
 	if s.opts.IsolateSessionsFromEachOther {
-		return Key{AgentHostName: agentHostNameOfSharedRecord, ID: k.AgentHostName + " " + k.ID, User: k.User}
+		return Key{AgentHostName: sharedRecordAgentHost, ID: k.AgentHostName + " " + k.ID, User: k.User}
 	}
-	return Key{AgentHostName: agentHostNameOfSharedRecord, User: k.User}
+	return Key{AgentHostName: sharedRecordAgentHost, User: k.User}
 }
 
 // prefetchKeys returns the keys of the values that are read whenever the session k, or its parent, is loaded or
@@ -90,8 +90,8 @@ func (s *Store) sharedRecordKey(k Key) Key {
 func (s *Store) prefetchKeys(k Key, parent string) (out []state.PrefetchKey) {
 	of := func(k Key) {
 		group := k.groupName()
-		for _, key := range [...][]byte{recordKey, filesRevisionKey, valueHashesXORKey} {
-			out = append(out, state.PrefetchKey{Group: group, Key: key})
+		for _, key := range [...][]byte{recordKey, fileRecordsRevisionKey, valueHashesXORKey} {
+			out = append(out, state.PrefetchKey{GroupName: group, Key: key})
 		}
 	}
 	of(s.sharedRecordKey(k))
@@ -132,7 +132,7 @@ func decodeRecord(data []byte) (*Record, error) {
 		return nil, ErrDamaged
 	}
 	if r.Version > recordVersion {
-		return nil, ErrNewer
+		return nil, ErrNewerRecordVersion
 	}
 	return r, nil
 }
@@ -161,7 +161,7 @@ func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 // own or, for a new record, that of the parent; nil for none.
 func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, initialValuesGroup []byte, err error) {
 	own := k.groupName()
-	r, err = s.decoded.load(sh, own)
+	r, err = s.recordCache.load(sh, own)
 	if err != nil || r != nil && r.isActive(s.now(), s.opts.SessionRetention) {
 		return r, own, err
 	}
@@ -175,7 +175,7 @@ func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, initi
 		}
 		initialValuesGroup = parent.groupName()
 	}
-	if all, err := s.decoded.load(sh, s.sharedRecordKey(k).groupName()); err != nil {
+	if all, err := s.recordCache.load(sh, s.sharedRecordKey(k).groupName()); err != nil {
 		return nil, nil, err
 	} else if all != nil && !k.IsDefault() {
 		for _, l := range all.Labels { // labels of sessions that were removed to save space: this session may continue one of them
@@ -188,13 +188,13 @@ func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, initi
 	return r, initialValuesGroup, nil
 }
 
-// sharedRecord returns the record that the sessions of a user share, and the names of the storage groups that
+// loadRecordSharedBySessions returns the record that the sessions of a user share, and the names of the storage groups that
 // hold the files and values of these sessions. If no shared record is stored, it returns a new record and the
 // groups of the user's active sessions, where earlier versions stored files and values; no groups if sessions
 // are isolated.
-func (s *Store) sharedRecord(sh storageTx, k Key) (r *Record, from [][]byte, err error) {
+func (s *Store) loadRecordSharedBySessions(sh storageTx, k Key) (r *Record, from [][]byte, err error) {
 	k = s.sharedRecordKey(k)
-	r, err = s.decoded.load(sh, k.groupName())
+	r, err = s.recordCache.load(sh, k.groupName())
 	if err != nil || r != nil {
 		return r, [][]byte{k.groupName()}, err
 	}
@@ -219,7 +219,7 @@ func (s *Store) sharedRecord(sh storageTx, k Key) (r *Record, from [][]byte, err
 }
 
 func sortLabels(r *Record) {
-	sorted.SortStableBy(r.Labels, func(a, b SessionLabel) int {
+	sorted.SortStableBy(r.Labels, func(a, b SessionTaintLabel) int {
 		return cmp.Compare(slices.Index(SessionLabelsInDisplayOrder, a.Label), slices.Index(SessionLabelsInDisplayOrder, b.Label))
 	})
 }
@@ -248,11 +248,11 @@ func (s *Store) loadFromStorage(ctx context.Context, k Key, lineage Lineage, age
 		if err != nil {
 			return err
 		}
-		all, from, err := s.sharedRecord(sh, k)
+		all, from, err := s.loadRecordSharedBySessions(sh, k)
 		if err != nil {
 			return err
 		}
-		out.record, out.sharedRecord, out.labels, out.labelsNotFromAgentNamedSession = *r, *all, nil, slices.Clone(r.Labels)
+		out.record, out.recordSharedBySessions, out.labels, out.ownRecordLabels = *r, *all, nil, slices.Clone(r.Labels)
 		if out.fileSet, err = s.fileSets.load(sh, from); err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (s *Store) loadFromStorage(ctx context.Context, k Key, lineage Lineage, age
 			})
 			sortLabels(&out.record)
 		}
-		out.storageGroupNames, out.groupValueHashXORs = from, readGroupValueHashXORs(sh, from)
+		out.storageGroupNames, out.valueSetFingerprint = from, readGroupValueHashXORs(sh, from)
 		return err
 	}, s.prefetchKeys(k, lineage.ParentSessionID)...)
 	out.loadedAt, out.err = s.now(), err
@@ -285,18 +285,18 @@ func (s *Store) loadFromStorage(ctx context.Context, k Key, lineage Lineage, age
 // hosts it is written with the next change, or by [Store.FlushSentDataCounts].
 func (s *Store) Add(ctx context.Context, loaded *Session, d *RecordDelta) error {
 	if d.MayMoveFiles {
-		loaded.identifyFiles()
+		loaded.fillMissingFileIdentities()
 	}
 	if d.GitOriginMayHaveChanged || loaded.gitOriginMayHaveChanged() {
 		d.RepositoryOwners = nil
 	}
 	if !loaded.DeltaAddsNewData(d) {
-		if s.tally.add(loaded.key, d.Sent, s.now()) {
+		if s.sentDataTally.add(loaded.key, d.Sent, s.now()) {
 			return s.FlushSentDataCounts(ctx)
 		}
 		return nil
 	}
-	d.Sent = append(s.tally.removeCounts(loaded.key), d.Sent...)
+	d.Sent = append(s.sentDataTally.removeCounts(loaded.key), d.Sent...)
 	return s.storage.runWriting(ctx, func(sh storageTx) error {
 		if err := s.writeDeltaToSharedRecord(sh, loaded.key, d); err != nil {
 			return err
@@ -330,12 +330,12 @@ func (s *Store) Add(ctx context.Context, loaded *Session, d *RecordDelta) error 
 	}, s.prefetchKeys(loaded.key, loaded.lineage.ParentSessionID)...)
 }
 
-// AddSharedPartOfDelta stores only the part of a delta that all sessions of its user share.
-func (s *Store) AddSharedPartOfDelta(ctx context.Context, loaded *Session, d *RecordDelta) error {
+// AddDataSharedBySessions stores only the part of a delta that all sessions of its user share.
+func (s *Store) AddDataSharedBySessions(ctx context.Context, loaded *Session, d *RecordDelta) error {
 	if d.MayMoveFiles {
-		loaded.identifyFiles()
+		loaded.fillMissingFileIdentities()
 	}
-	if !loaded.isNewForShared(d) {
+	if !loaded.deltaChangesSharedRecord(d) {
 		return nil
 	}
 	return s.storage.runWriting(ctx, func(sh storageTx) error { return s.writeDeltaToSharedRecord(sh, loaded.key, d) }, s.prefetchKeys(loaded.key, "")...)
@@ -343,7 +343,7 @@ func (s *Store) AddSharedPartOfDelta(ctx context.Context, loaded *Session, d *Re
 
 // writeDeltaToSharedRecord writes the shared part of a delta.
 func (s *Store) writeDeltaToSharedRecord(sh storageTx, k Key, d *RecordDelta) error {
-	r, from, err := s.sharedRecord(sh, k)
+	r, from, err := s.loadRecordSharedBySessions(sh, k)
 	if err != nil {
 		return err
 	}
@@ -367,7 +367,7 @@ func (s *Store) writeDeltaToSharedRecord(sh storageTx, k Key, d *RecordDelta) er
 		return err
 	}
 	r.LastActionAt = max(r.LastActionAt, now)
-	return s.decoded.put(sh, group, r)
+	return s.recordCache.put(sh, group, r)
 }
 
 // writeRecord applies a delta to the record of a session, and stores the record and the delta's
@@ -383,12 +383,12 @@ func (s *Store) writeRecord(sh storageTx, group []byte, r *Record, d *RecordDelt
 		return nil
 	}
 	r.LastActionAt = max(r.LastActionAt, now)
-	return s.decoded.put(sh, group, r)
+	return s.recordCache.put(sh, group, r)
 }
 
 // FlushSentDataCounts writes the counts of sent data that are still in memory.
 func (s *Store) FlushSentDataCounts(ctx context.Context) error {
-	all := s.tally.removeAllCounts()
+	all := s.sentDataTally.removeAllCounts()
 	if len(all) == 0 {
 		return nil
 	}
@@ -416,7 +416,7 @@ func (s *Store) copyFilesAndValuesToShared(sh storageTx, from [][]byte, to []byt
 	if err != nil {
 		return err
 	}
-	values = slices.DeleteFunc(values, func(v HashedSensitiveValue) bool { return v.IsPrivateWord })
+	values = slices.DeleteFunc(values, func(v HashedSensitiveValue) bool { return v.IsPrivateFileWord })
 	if _, err := s.addValues(sh, to, values); err != nil {
 		return err
 	}
@@ -431,28 +431,28 @@ func (s *Store) copyFilesAndValuesToShared(sh storageTx, from [][]byte, to []byt
 // [DeltaOfAction] does, and adds the credentials in the files that the action reads.
 func (s *Store) DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) RecordDelta {
 	d := DeltaOfAction(c, eventTypes, policyCountsActions)
-	if slices.ContainsFunc(d.Labels, func(l SessionLabel) bool { return l.Label == effect.LabelFromCredentialLocation }) {
+	if slices.ContainsFunc(d.Labels, func(l SessionTaintLabel) bool { return l.Label == effect.LabelFromCredentialLocation }) {
 		d.SensitiveValues = newHasher(s.opts.CredentialHashKey).credentialsInReadFiles(c)
 	}
 	return d
 }
 
-// AddSentValueEffect adds to a case the effect of sending a value that its session has read: certain for a whole
+// AddSensitiveValueSendEffect adds to a case the effect of sending a value that its session has read: certain for a whole
 // value, possible for a part or a short value.
-func (s *Store) AddSentValueEffect(ctx context.Context, loaded *Session, c *analysis.ActionCase) error {
-	if loaded.err != nil || loaded.groupValueHashXORs == "" {
+func (s *Store) AddSensitiveValueSendEffect(ctx context.Context, loaded *Session, c *analysis.ActionCase) error {
+	if loaded.err != nil || loaded.valueSetFingerprint == "" {
 		return loaded.err
 	}
 	m, err := s.loadValueMatcher(ctx, loaded)
 	if err != nil {
 		return err
 	}
-	f := m.largestSentValuePart(s.opts.CredentialHashKey, c)
-	if f == sendsNoneOfValue && loaded.pushesSecretFile(c) {
-		f = sendsPartOfValue
+	f := m.largestSentValueExtent(s.opts.CredentialHashKey, c)
+	if f == sentValueExtentNone && loaded.pushesSecretFile(c) {
+		f = sentValueExtentPart
 	}
-	if f != sendsNoneOfValue {
-		c.AddEarlierReadCredentialSend(f == sendsPartOfValue)
+	if f != sentValueExtentNone {
+		c.AddCredentialLeakEffect(f == sentValueExtentPart)
 	}
 	return nil
 }
@@ -493,7 +493,7 @@ func (s *Store) evictSessions(sh storageTx, but Key) error {
 
 // addLabelsToSharedRecord adds the labels of a session to the shared record of its user.
 func (s *Store) addLabelsToSharedRecord(sh storageTx, old *Record) error {
-	r, from, err := s.sharedRecord(sh, old.Key)
+	r, from, err := s.loadRecordSharedBySessions(sh, old.Key)
 	if err != nil {
 		return err
 	}
@@ -503,7 +503,7 @@ func (s *Store) addLabelsToSharedRecord(sh storageTx, old *Record) error {
 		}
 	}
 	for _, l := range old.Labels {
-		r.Labels = slices.DeleteFunc(r.Labels, func(have SessionLabel) bool { return have.Label == l.Label })
+		r.Labels = slices.DeleteFunc(r.Labels, func(have SessionTaintLabel) bool { return have.Label == l.Label })
 		r.addLabel(l.Label, l.EffectOrActionType, s.now())
 	}
 	sortLabels(r)
@@ -526,8 +526,8 @@ func (s *Store) List(ctx context.Context) (out []Record, err error) {
 	return out, err
 }
 
-// SharedRecords returns the shared record of each user, see [Key.IsSharedByUserSessions].
-func (s *Store) SharedRecords(ctx context.Context) (out []Record, err error) {
+// RecordsSharedBySessions returns the shared record of each user, see [Key.IsSharedByUserSessions].
+func (s *Store) RecordsSharedBySessions(ctx context.Context) (out []Record, err error) {
 	err = s.storage.runReadOnly(ctx, func(sh storageTx) error {
 		out = nil
 		return eachRecord(sh, func(_ []byte, r *Record) error {

@@ -11,8 +11,8 @@ const (
 	sentDataTallyFlushSeconds = 10  // this many seconds after the first counted action, the next counted action writes the counts
 )
 
-// A sentTally counts data sent to known hosts until the counts are written. Goroutines share it.
-type sentTally struct {
+// A sentDataTally counts data sent to known hosts until the counts are written. Goroutines share it.
+type sentDataTally struct {
 	mu             sync.Mutex
 	sent           map[Key][]SentData
 	actionCount    int
@@ -20,7 +20,7 @@ type sentTally struct {
 }
 
 // add counts what an action sends and reports whether the counts should be written.
-func (t *sentTally) add(k Key, sent []SentData, now int64) (due bool) {
+func (t *sentDataTally) add(k Key, sent []SentData, now int64) (due bool) {
 	if len(sent) == 0 {
 		return false
 	}
@@ -33,7 +33,7 @@ func (t *sentTally) add(k Key, sent []SentData, now int64) (due bool) {
 	list := t.sent[k]
 	for _, more := range sent {
 		if i := slices.IndexFunc(list, func(have SentData) bool { return have.Recipient == more.Recipient }); i >= 0 {
-			list[i].Times += more.Times
+			list[i].SendCount += more.SendCount
 			list[i].Bytes += more.Bytes
 		} else {
 			list = append(list, more)
@@ -44,7 +44,7 @@ func (t *sentTally) add(k Key, sent []SentData, now int64) (due bool) {
 }
 
 // removeCounts removes and returns the counts of a session, for writing.
-func (t *sentTally) removeCounts(k Key) []SentData {
+func (t *sentDataTally) removeCounts(k Key) []SentData {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sent := t.sent[k]
@@ -56,7 +56,7 @@ func (t *sentTally) removeCounts(k Key) []SentData {
 }
 
 // removeAllCounts removes and returns the counts of all sessions.
-func (t *sentTally) removeAllCounts() map[Key][]SentData {
+func (t *sentDataTally) removeAllCounts() map[Key][]SentData {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := t.sent

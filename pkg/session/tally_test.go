@@ -14,7 +14,7 @@ func TestSentIsCounted(t *testing.T) {
 		key, sent := Key{User: "u"}, 0
 		send := func(to string) {
 			sent++
-			d := RecordDelta{Sent: []SentData{{Recipient: to, Times: 1, Bytes: 10}}}
+			d := RecordDelta{Sent: []SentData{{Recipient: to, SendCount: 1, Bytes: 10}}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), key, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}
@@ -25,8 +25,8 @@ func TestSentIsCounted(t *testing.T) {
 				t.Fatal(list, err)
 			}
 			for _, to := range list[0].Sent {
-				if times += to.Times; int64(to.Times)*10 != to.Bytes {
-					t.Errorf("%d times %d bytes to %s", to.Times, to.Bytes, to.Recipient)
+				if times += to.SendCount; int64(to.SendCount)*10 != to.Bytes {
+					t.Errorf("%d times %d bytes to %s", to.SendCount, to.Bytes, to.Recipient)
 				}
 			}
 			return times
@@ -60,7 +60,7 @@ func TestCountsOfClearedSession(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, _ *world, s *Store) {
 		for range 2 {
-			d := RecordDelta{Sent: []SentData{{Recipient: "a.example", Times: 1}}}
+			d := RecordDelta{Sent: []SentData{{Recipient: "a.example", SendCount: 1}}}
 			if err := s.Add(t.Context(), s.Load(t.Context(), Key{User: "u"}, Lineage{}, ""), &d); err != nil {
 				t.Fatal(err)
 			}

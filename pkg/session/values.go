@@ -17,39 +17,39 @@ import (
 type HashedSensitiveValue struct {
 	Length               int // bytes
 	Hash                 []byte
-	FirstPieceShortHash  uint32   // short hash of the first valuePieceBytes bytes of the value
-	PieceHashes          []byte   // short and long hash of each stored piece of valuePieceBytes bytes; empty if the value only matches whole
+	PrefixShortHash      uint32   // short hash of the first ngramBytes bytes of the value
+	NGramHashes          []byte   // short and long hash of each stored piece of ngramBytes bytes; empty if the value only matches whole
 	ServiceHostNameWords []string // words of the credential's name, or host names, by which the hosts of its service are recognised
-	IsPrivateWord        bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
+	IsPrivateFileWord    bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
 }
 
 // Bounds of the stored sensitive values (credentials and words of private files) and of their hashes.
 const (
-	minValueBytes                     = 8   // bytes; shorter values occur by chance
-	minNonCoincidentalValueBytes      = 16  // bytes from which a value cannot occur by chance
-	maxValueBytes                     = 512 // bytes of a value that are split into pieces
-	valuePieceBytes                   = 8   // bytes
-	storedShortHashBytes              = 3
-	shortHashBits                     = 20 // bits of a piece's short hash (tag): fast, reveals little, and differs for most pieces of other texts
-	valueHashBytes                    = 16
-	pieceHashSize                     = 8
-	storedPieceSize                   = storedShortHashBytes + pieceHashSize // bytes stored per piece
-	maxSensitiveValuesPerGroup        = 1024                                 // maximum number of values in a storage group, which belongs to one user or one session
-	maxSensitiveValuesPerFileOrResult = 64                                   // per file or result
-	maxPrivateTextBytes               = 1 << 16                              // bytes of a private text that are read
-	maxHashedPieces                   = 1 << 17                              // per action: pieces of its texts that are compared by long hash, after their short hashes matched
-	minEntropyBitsPerByte             = 3.0                                  // entropy of a random-looking text, in bits per byte
+	minSensitiveValueBytes       = 8   // bytes; shorter values occur by chance
+	minNonCoincidentalValueBytes = 16  // bytes from which a value cannot occur by chance
+	maxValueBytes                = 512 // bytes of a value that are split into pieces
+	ngramBytes                   = 8   // bytes
+	storedShortHashBytes         = 3
+	shortHashBits                = 20 // bits of a piece's short hash (tag): fast, reveals little, and differs for most pieces of other texts
+	valueHashBytes               = 16
+	ngramHashBytes               = 8
+	storedNGramBytes             = storedShortHashBytes + ngramHashBytes // bytes stored per piece
+	maxSensitiveValuesPerGroup   = 1024                                  // maximum number of values in a storage group, which belongs to one user or one session
+	maxSensitiveValuesPerSource  = 64                                    // per file or result
+	maxPrivateTextBytes          = 1 << 16                               // bytes of a private text that are read
+	maxHashedNGrams              = 1 << 17                               // per action: pieces of its texts that are compared by long hash, after their short hashes matched
+	minEntropyBitsPerByte        = 3.0                                   // entropy of a random-looking text, in bits per byte
 )
 
-// privateWordPattern matches what may be a number, an address or a name in a private file.
-var privateWordPattern = prefilter.LazyRegexp(`[A-Za-z0-9@._:/%+-]{8,}`)
+// privateFileWordPattern matches what may be a number, an address or a name in a private file.
+var privateFileWordPattern = prefilter.LazyRegexp(`[A-Za-z0-9@._:/%+-]{8,}`)
 
 // privateValues returns the words of a private text that are rare in other texts: those with a digit and
 // another character, and e-mail addresses.
 func (h *hasher) privateValues(text string) (out []HashedSensitiveValue) {
-	for _, word := range privateWordPattern().FindAllString(text[:min(len(text), maxPrivateTextBytes)], maxSensitiveValuesPerFileOrResult) {
-		if word = strings.Trim(word, ".:/-"); len(word) >= minValueBytes && (characterClassCount(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
-			out = append(out, HashedSensitiveValue{Length: len(word), Hash: slices.Clone(h.hash(word)[:valueHashBytes]), FirstPieceShortHash: h.valuePieceShortHash(littleEndianUint64At(word, 0)), IsPrivateWord: true})
+	for _, word := range privateFileWordPattern().FindAllString(text[:min(len(text), maxPrivateTextBytes)], maxSensitiveValuesPerSource) {
+		if word = strings.Trim(word, ".:/-"); len(word) >= minSensitiveValueBytes && (characterClassCount(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {
+			out = append(out, HashedSensitiveValue{Length: len(word), Hash: slices.Clone(h.hash(word)[:valueHashBytes]), PrefixShortHash: h.ngramShortHash(littleEndianUint64At(word, 0)), IsPrivateFileWord: true})
 		}
 	}
 	return out
@@ -76,7 +76,7 @@ func (h *hasher) credentialValues(text string, isCredentialStore bool, senderHos
 	signIn := hostByURLPassword(text)
 	add := func(value, name string) {
 		value = strings.Trim(value, " \t\r\n\"'")
-		if len(value) >= minValueBytes && len(out) < maxSensitiveValuesPerFileOrResult && !slices.Contains(seen, value) && !isTestPassword(value) {
+		if len(value) >= minSensitiveValueBytes && len(out) < maxSensitiveValuesPerSource && !slices.Contains(seen, value) && !isTestPassword(value) {
 			seen = append(seen, value)
 			v := h.hashSensitiveValue(value, name)
 			for _, host := range [...]string{senderHost, signIn[value]} {
@@ -88,7 +88,7 @@ func (h *hasher) credentialValues(text string, isCredentialStore bool, senderHos
 		}
 	}
 	found := redact.FindDecodedCredentials(text)
-	for _, m := range assignmentPattern().FindAllStringSubmatch(text, 4*maxSensitiveValuesPerFileOrResult) {
+	for _, m := range assignmentPattern().FindAllStringSubmatch(text, 4*maxSensitiveValuesPerSource) {
 		if slices.Contains(found, m[2]) || redact.IsSecretName(m[1]) && !strings.Contains(m[2], "://") && looksRandom(m[2]) || isCredentialStore && len(m[2]) >= minNonCoincidentalValueBytes && looksRandom(m[2]) {
 			add(m[2], m[1])
 		}
@@ -103,7 +103,7 @@ func (h *hasher) credentialValues(text string, isCredentialStore bool, senderHos
 	if !isCredentialStore {
 		return out
 	}
-	for _, word := range namelessCredentialPattern().FindAllString(text, 4*maxSensitiveValuesPerFileOrResult) {
+	for _, word := range namelessCredentialPattern().FindAllString(text, 4*maxSensitiveValuesPerSource) {
 		within := func(value string) bool { return strings.Contains(value, word) }
 		if looksLikeCredential(word) && !slices.ContainsFunc(seen, within) {
 			add(word, "")
@@ -126,7 +126,7 @@ func looksLikeCredential(word string) bool {
 // looksRandom reports whether a text has the entropy of a credential, and is not a path, an address or
 // a word.
 func looksRandom(s string) bool {
-	if len(s) < minValueBytes || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || characterClassCount(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
+	if len(s) < minSensitiveValueBytes || strings.ContainsAny(s, " ${}<>()") || strings.HasPrefix(s, "/") && (len(s) < 32 || characterClassCount(s) < 3 || strings.Contains(s, ".")) || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "~") || strings.Contains(s, "://") {
 		return false
 	}
 	var count [256]int
@@ -151,12 +151,12 @@ func (h *hasher) credentialsInReadFiles(c *analysis.ActionCase) (out []HashedSen
 	}
 	for i := range c.Effects {
 		e := &c.Effects[i]
-		if e.Kind != effect.ReadFile || e.PathIsPattern || e.Certainty == effect.Possible || !effect.IsSecretPath(e.Path, false) || len(out) >= maxSensitiveValuesPerFileOrResult {
+		if e.Kind != effect.ReadFile || e.PathIsPattern || e.Certainty == effect.Possible || !effect.IsSecretPath(e.Path, false) || len(out) >= maxSensitiveValuesPerSource {
 			continue
 		}
 		if text, err := place.ReadScript(e.Path); err == nil {
 			out = append(out, h.credentialValues(string(text), path.Ext(e.Path) != ".md", "")...)
 		}
 	}
-	return out[:min(len(out), maxSensitiveValuesPerFileOrResult)]
+	return out[:min(len(out), maxSensitiveValuesPerSource)]
 }

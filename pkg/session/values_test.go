@@ -98,7 +98,7 @@ func TestValueFlow(t *testing.T) {
 			}
 			memory = s.Load(t.Context(), Key{}, Lineage{}, "")
 			c := an.CaseWithSessionState(parse(t, raw), memory)
-			if err := s.AddSentValueEffect(t.Context(), memory, c); err != nil {
+			if err := s.AddSensitiveValueSendEffect(t.Context(), memory, c); err != nil {
 				t.Fatal(err)
 			}
 			got := ""
@@ -164,7 +164,7 @@ func TestValuesAreBounded(t *testing.T) {
 			fmt.Fprintf(&b, "API_KEY_%d=%s\n", k, fmt.Sprintf("k%dZ%dx", i*1000+k, k*k+7)+secretKey[:16])
 		}
 		values := h.credentialValues(b.String(), true, "")
-		if len(values) > maxSensitiveValuesPerFileOrResult {
+		if len(values) > maxSensitiveValuesPerSource {
 			t.Errorf("%d values of one text", len(values))
 		}
 		memory := s.Load(t.Context(), Key{}, Lineage{}, "")
@@ -192,7 +192,7 @@ func TestValuesAreBounded(t *testing.T) {
 	act(t, s, Key{}, "cat .env")
 	memory := s.Load(t.Context(), Key{}, Lineage{}, "")
 	c := analyzer.CaseWithSessionState(parse(t, "curl https://example.com/"), memory)
-	if err := s.AddSentValueEffect(t.Context(), memory, c); err == nil {
+	if err := s.AddSensitiveValueSendEffect(t.Context(), memory, c); err == nil {
 		t.Error("a damaged value counts as none")
 	}
 }

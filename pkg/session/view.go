@@ -16,14 +16,14 @@ type Session struct {
 	opts     *Options
 	loadedAt int64
 
-	record                         Record
-	sharedRecord                   Record              // the record that the sessions of the user share
-	labels                         []effect.TaintLabel // labels of record; nil until Labels is called
-	labelsNotFromAgentNamedSession []SessionLabel      // labels of record, without those copied from the session that the agent names
+	record                 Record
+	recordSharedBySessions Record              // the record that the sessions of the user share
+	labels                 []effect.TaintLabel // labels of record; nil until Labels is called
+	ownRecordLabels        []SessionTaintLabel // labels of record, without those copied from the session that the agent names
 	fileSet
-	storageGroupNames  [][]byte // storage groups that hold the session's files and values
-	err                error
-	groupValueHashXORs string // XORs of the value hashes in each storage group, concatenated; "" if the groups hold no values
+	storageGroupNames   [][]byte // storage groups that hold the session's files and values
+	err                 error
+	valueSetFingerprint string // XORs of the value hashes in each storage group, concatenated; "" if the groups hold no values
 
 	fileChecker                       FileIdentityChecker            // nil to check no files
 	originLabelBitsByPath             map[string]byte                // labels that FileOriginLabels returned, as bits, by path
@@ -98,9 +98,9 @@ func (s *Session) EnableFileIdentification(disk FileIdentityChecker) {
 	}
 }
 
-// identifyFiles looks up the identity of files that have none yet, so that they are recognised at
+// fillMissingFileIdentities looks up the identity of files that have none yet, so that they are recognised at
 // other paths later.
-func (s *Session) identifyFiles() {
+func (s *Session) fillMissingFileIdentities() {
 	if s.fileChecker == nil {
 		return
 	}
@@ -139,12 +139,12 @@ func (s *Session) lookUpOriginLabelBits(path string) byte {
 	b, found := s.lookUpFileLabels(fileKeySuffixOfPath(path))
 	if !found && s.fileChecker != nil && len(s.files) > 0 {
 		if id, ok := s.fileChecker.Identify(path); ok {
-			s.identifyFiles()
+			s.fillMissingFileIdentities()
 			b = s.labelBitsOfIdenticalFiles(id)
 			found = b != 0
 		}
 	}
-	if !found && s.isTimeWithinRetention(s.sharedRecord.FileLimitReachedAt) {
+	if !found && s.isTimeWithinRetention(s.recordSharedBySessions.FileLimitReachedAt) {
 		b = labelBits([]effect.TaintLabel{effect.LabelFromNetwork})
 	}
 	return b
@@ -158,7 +158,7 @@ func (s *Session) isTimeWithinRetention(unixTime int64) bool {
 // gitOriginMayHaveChanged reports whether the remote of the workspace may have changed, in this session or
 // shortly before.
 func (s *Session) gitOriginMayHaveChanged() bool {
-	return s.sharedRecord.GitOriginChangedAt != 0 && s.record.BeganAt-s.sharedRecord.GitOriginChangedAt <= int64(s.opts.SessionRetention/time.Second)
+	return s.recordSharedBySessions.GitOriginChangedAt != 0 && s.record.BeganAt-s.recordSharedBySessions.GitOriginChangedAt <= int64(s.opts.SessionRetention/time.Second)
 }
 
 // DownloadedOrDecodedPaths returns the paths of downloaded, decoded or cloned files, sorted.
@@ -167,10 +167,10 @@ func (s *Session) DownloadedOrDecodedPaths() *effect.PathList {
 	return s.downloaded
 }
 
-// HasSameFileLabelsAndCreations reports whether another state of the session gives the same results
+// HasSameQueriedFileState reports whether another state of the session gives the same results
 // as those that FileOriginLabels, DownloadedOrDecodedPaths and HasCreated have returned for this
 // state.
-func (s *Session) HasSameFileLabelsAndCreations(other *Session) bool {
+func (s *Session) HasSameQueriedFileState(other *Session) bool {
 	if s.wasDownloadedOrDecodedPathsCalled && s.downloaded != other.DownloadedOrDecodedPaths() && !slices.Equal(s.downloaded.All(), other.downloaded.All()) {
 		return false
 	}
@@ -189,12 +189,12 @@ func (s *Session) HasSameFileLabelsAndCreations(other *Session) bool {
 
 // DeltaAddsNewData reports whether a delta contains anything that is not stored yet.
 func (s *Session) DeltaAddsNewData(d *RecordDelta) bool {
-	return s.isNewForSession(d) || s.isNewForShared(d)
+	return s.deltaChangesSessionRecord(d) || s.deltaChangesSharedRecord(d)
 }
 
-// isNewForSession reports whether a delta contains anything new for the session's own record.
-func (s *Session) isNewForSession(d *RecordDelta) bool {
-	if d.MustIncrementActionCount || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.HasNewUntrustedText || d.ChangedInstructionFile != nil || len(d.ResolvedPromptTextHashes) > 0 || len(d.OccurredEffectOrActionTypes)+len(d.privateValues()) > 0 {
+// deltaChangesSessionRecord reports whether a delta contains anything new for the session's own record.
+func (s *Session) deltaChangesSessionRecord(d *RecordDelta) bool {
+	if d.MustIncrementActionCount || d.Denial != nil || d.PendingPrompt != nil || d.UserPrompt != nil || d.HasNewUntrustedText || d.ChangedInstructionFile != nil || len(d.AuthorResolvedPromptHashes) > 0 || len(d.OccurredEffectOrActionTypes)+len(d.privateValues()) > 0 {
 		return true
 	}
 	for _, sent := range d.Sent {
@@ -203,22 +203,22 @@ func (s *Session) isNewForSession(d *RecordDelta) bool {
 		}
 	}
 	for _, l := range d.Labels {
-		if !slices.ContainsFunc(s.labelsNotFromAgentNamedSession, func(have SessionLabel) bool { return have.Label == l.Label }) {
+		if !slices.ContainsFunc(s.ownRecordLabels, func(have SessionTaintLabel) bool { return have.Label == l.Label }) {
 			return true
 		}
 	}
-	if len(d.RepositoryOwners) > 0 && !slices.Equal(d.RepositoryOwners, s.record.RepositoryOwners) || slices.ContainsFunc(d.CreatedPaths, func(path string) bool { return s.record.needsCreatedEntry(path, s.loadedAt) }) {
+	if len(d.RepositoryOwners) > 0 && !slices.Equal(d.RepositoryOwners, s.record.RepositoryOwners) || slices.ContainsFunc(d.CreatedPaths, func(path string) bool { return s.record.needsCreatedPathEntry(path, s.loadedAt) }) {
 		return true
 	}
 	return s.record.LastActionAt != 0 && s.loadedAt-s.record.LastActionAt >= int64(s.opts.SessionRetention/time.Second)/8
 }
 
-// isNewForShared reports whether a delta contains anything new for the shared record of the user.
-func (s *Session) isNewForShared(d *RecordDelta) bool {
+// deltaChangesSharedRecord reports whether a delta contains anything new for the shared record of the user.
+func (s *Session) deltaChangesSharedRecord(d *RecordDelta) bool {
 	if d.newFileIdentityByPath = s.newFileIdentityByPath; len(d.newFileIdentityByPath)+len(d.credentials()) > 0 {
 		return true
 	}
-	if d.GitOriginMayHaveChanged && !s.gitOriginMayHaveChanged() || slices.ContainsFunc(d.Remotes, func(r ChangedGitRemote) bool { return !slices.Contains(s.sharedRecord.Remotes, r) }) {
+	if d.GitOriginMayHaveChanged && !s.gitOriginMayHaveChanged() || slices.ContainsFunc(d.Remotes, func(r ChangedGitRemote) bool { return !slices.Contains(s.recordSharedBySessions.Remotes, r) }) {
 		return true
 	}
 	return len(s.fileRecordsChangedByDelta(d, s.loadedAt)) > 0
@@ -240,7 +240,7 @@ func (r *Record) applyDelta(d *RecordDelta, now int64, opts *Options) (changed b
 			r.Sent = append(r.Sent, SentData{Recipient: sent.Recipient})
 			i = len(r.Sent) - 1
 		}
-		r.Sent[i].Times += sent.Times
+		r.Sent[i].SendCount += sent.SendCount
 		r.Sent[i].Bytes += sent.Bytes
 		r.Sent[i].LastSentAt = now
 	}
@@ -258,7 +258,7 @@ func (r *Record) applyDelta(d *RecordDelta, now int64, opts *Options) (changed b
 		if r.LastOccurrenceByEffectOrActionType == nil {
 			r.LastOccurrenceByEffectOrActionType = map[string]LastEffectOccurrence{}
 		}
-		if _, known := r.LastOccurrenceByEffectOrActionType[kind]; known || len(r.LastOccurrenceByEffectOrActionType) < maxEffectOrActionTypesPerSession {
+		if _, known := r.LastOccurrenceByEffectOrActionType[kind]; known || len(r.LastOccurrenceByEffectOrActionType) < maxEventTypesPerSession {
 			r.LastOccurrenceByEffectOrActionType[kind] = LastEffectOccurrence{At: now, SessionActionCountThen: r.ActionCount}
 			changed = true
 		}

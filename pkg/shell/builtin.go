@@ -200,7 +200,7 @@ func (s *analysisState) eval(argv []abstract.Value, io abstract.Streams) abstrac
 	}
 	at := wordsSpan(argv)
 	s.recordGlobalAliasUse(at)
-	s.recordEvalDollarQuoteDialectDifference(at)
+	s.recordEvalDollarQuoteDifference(at)
 	if v.IsLiteral() && v.HasOnlyTaintsHarmlessToRun() {
 		return s.walkNestedWithInput(v.Text, at, io)
 	}
@@ -238,7 +238,7 @@ func (s *analysisState) sourceFile(argv []abstract.Value, io abstract.Streams) a
 	if len(args) > 0 {
 		s.Shell.setVariable(positionalParametersName, positional.merge(s.vars.get(positionalParametersName)))
 	}
-	s.recordVariablesFromSourcedEnvFiles(at, &before)
+	s.recordSourcedDotenvVariables(at, &before)
 	return out
 }
 
@@ -318,7 +318,7 @@ func (s *analysisState) unset(argv []abstract.Value, _ abstract.Streams) abstrac
 		case !v.IsLiteral():
 		case w.isNameref || w.canAttributesChangeValue:
 			s.forgetVariables()
-		case s.isLocal(name) || s.frames != nil && w.isExported || w.mayBeReadonly || perhapsReference: // the variable may keep a value: in some shells that of an outer scope, or its own
+		case s.isLocalVariable(name) || s.frames != nil && w.isExported || w.mayBeReadonly || perhapsReference: // the variable may keep a value: in some shells that of an outer scope, or its own
 			s.setVariableContent(name, variableContent{val: unknownValueWithTaintsOf("$"+name, old.val), mayBeUnset: true})
 			s.markVariablePossiblyNotLocal(name)
 		default:
@@ -452,10 +452,10 @@ func (s *analysisState) trap(argv []abstract.Value, io abstract.Streams) abstrac
 	}
 	s.recordTrapCodeVariableNames(code.Text)
 	for _, f := range s.definedFunctions {
-		syntax.Walk(f.body, s.visitNodeForTrapVariableName)
+		syntax.Walk(f.body, s.collectTrapVariableName)
 	}
 	var out abstract.Value
-	s.walkCodeRunAnytime(func() { out = s.walkNestedWithInput(code.Text, code.SourceSpan, io) })
+	s.walkDeferredCode(func() { out = s.walkNestedWithInput(code.Text, code.SourceSpan, io) })
 	s.traps = append(slices.Clip(s.traps), code)
 	return outputOfPossiblySkippedCommand(out)
 }
@@ -463,11 +463,11 @@ func (s *analysisState) trap(argv []abstract.Value, io abstract.Streams) abstrac
 // recordTrapCodeVariableNames makes the variables in a trap's code keep all values that they have from now on.
 func (s *analysisState) recordTrapCodeVariableNames(code string) {
 	if f, err := parse.Shell(code); err == nil && parse.ExceededLimitReason(code) == "" {
-		syntax.Walk(f, s.visitNodeForTrapVariableName)
+		syntax.Walk(f, s.collectTrapVariableName)
 	}
 }
 
-func (s *analysisState) visitNodeForTrapVariableName(n syntax.Node) bool {
+func (s *analysisState) collectTrapVariableName(n syntax.Node) bool {
 	name := ""
 	switch n := n.(type) {
 	case *syntax.ParamExp:

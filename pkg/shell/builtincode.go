@@ -97,12 +97,12 @@ func (s *analysisState) walkCompletion(argv []abstract.Value) {
 			if value.IsLiteral() {
 				value.Text += " ${" + abstract.UnknownPlaceholderVariable + "}"
 			}
-			s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", value, argv[0].Text, v.SourceSpan, nil) })
+			s.walkDeferredCode(func() { s.walkExecutedText("shell", value, argv[0].Text, v.SourceSpan, nil) })
 		case 'F':
-			s.walkCodeRunAnytime(func() { s.resolveAndWalkArgv(append([]abstract.Value{value}, words...), abstract.Streams{}) })
+			s.walkDeferredCode(func() { s.resolveAndWalkArgv(append([]abstract.Value{value}, words...), abstract.Streams{}) })
 		case 'W':
 			if value.IsLiteral() {
-				s.walkCodeRunAnytime(func() { s.walkExpansionsInPlainText(value.Text, value.SourceSpan) })
+				s.walkDeferredCode(func() { s.walkExpansionsInPlainText(value.Text, value.SourceSpan) })
 			}
 		}
 	}
@@ -200,8 +200,8 @@ func listsHistory(words []abstract.Value) bool {
 	return list
 }
 
-// recordEvalDollarQuoteDialectDifference records that eval gets $'x', which shells without this quoting, such as dash, read as $x.
-func (s *analysisState) recordEvalDollarQuoteDialectDifference(at effect.CommandTextSpan) {
+// recordEvalDollarQuoteDifference records that eval gets $'x', which shells without this quoting, such as dash, read as $x.
+func (s *analysisState) recordEvalDollarQuoteDifference(at effect.CommandTextSpan) {
 	if s.dialect.isKnown && !s.dialect.mayBePOSIX || len(s.currentCommandWords) == 0 || s.currentCommandWords[0].Lit() != "eval" {
 		return
 	}

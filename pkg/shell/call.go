@@ -59,7 +59,7 @@ func (s *analysisState) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.St
 			s.walkAssignment(a)
 		}
 		if !s.inputsExist(st.Redirs) { // an input file may be missing: the command may not have run
-			s.joinStateWithoutCommand(expanded, opened)
+			s.joinSkippedCommandState(expanded, opened)
 		}
 		if len(c.Args) == 0 && len(st.Redirs) > 0 && len(c.Assigns) == 0 {
 			return s.deliverOutput(io, s.walkBareRedirect(io))
@@ -81,7 +81,7 @@ func (s *analysisState) walkCallInCurrentScope(c *syntax.CallExpr, st *syntax.St
 		out = outputOfPossiblySkippedCommand(out) // the program may refuse to read its own output file
 	}
 	if exec := argv[0].Text == "exec"; !exec && (!fed || s.possibleExits.mayHaveExitedShell && !fails) { // the command may not have run
-		s.joinStateWithoutCommand(from, written)
+		s.joinSkippedCommandState(from, written)
 	}
 	s.restoreAssignmentPrefixes(prefix, argv[0])
 	if argv[0].Text != "exec" && (len(argv) < 2 || argv[1].Text != "exec") {
@@ -159,7 +159,7 @@ func (s *analysisState) walkArgv(argv []abstract.Value, io abstract.Streams, wal
 	}
 	defer s.leaveNesting()
 	if !argv[0].IsLiteral() {
-		return s.runUnknownProgram(argv, io)
+		return s.walkUnknownProgram(argv, io)
 	}
 	name := argv[0].Text
 	if name == "" || name == "--" { // time -- CMD
@@ -309,8 +309,8 @@ func wordsSpan(argv []abstract.Value) effect.CommandTextSpan {
 	return at
 }
 
-// runUnknownProgram handles a command whose name could not be resolved.
-func (s *analysisState) runUnknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
+// walkUnknownProgram handles a command whose name could not be resolved.
+func (s *analysisState) walkUnknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	v := argv[0]
 	if base, ok := s.programNameInUnknownFolder(argv); ok && !io.HasSocket {
 		return s.runProgramInUnknownFolder(base, argv, io)
@@ -327,7 +327,7 @@ func (s *analysisState) runUnknownProgram(argv []abstract.Value, io abstract.Str
 		s.recordCodeRun(effect.LabelDecoderOutput, "runs decoded text", v.SourceSpan)
 	}
 	if name := v.Text[strings.LastIndexByte(v.Text, '/')+1:]; !hasOnlyEnvironmentUnknowns(v) && strings.Contains(name, "*") {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelSiblingCommandOutput}, Cause: v.CauseOfUnknownParts(), Reason: "the name of the program is the output of another command", Span: v.SourceSpan})
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelCommandOutput}, Cause: v.CauseOfUnknownParts(), Reason: "the name of the program is the output of another command", Span: v.SourceSpan})
 	}
 	s.recordShieldRunByPath(argv)
 	cause := s.unknownProgramNameCause(v)
@@ -336,7 +336,7 @@ func (s *analysisState) runUnknownProgram(argv []abstract.Value, io abstract.Str
 	}
 	s.emitUnknownEffect(cause, "cannot tell which program runs: "+abstract.ClipForMessage(v.String()), v.SourceSpan)
 	for _, a := range argv[1:] {
-		s.recordWordIfPathOrURL(a)
+		s.recordPathOrURL(a)
 	}
 	s.walkCommandOfUnknownWrapper(argv[1:], io)
 	s.recordPossibleUpload(abstract.Concat(append([]abstract.Value{io.Stdin}, argv[1:]...)...), v.String(), v.SourceSpan)
@@ -351,13 +351,13 @@ func (s *analysisState) recordPathsAndURLsInText(unparsedText string) {
 		if n++; n > 256 {
 			return
 		}
-		s.recordWordIfPathOrURL(abstract.Value{Text: word, SourceSpan: s.span(0, len(s.analyzedText))})
+		s.recordPathOrURL(abstract.Value{Text: word, SourceSpan: s.span(0, len(s.analyzedText))})
 	}
 }
 
-// recordWordIfPathOrURL records a word of an unknown program if it looks like a path or a URL. It returns the taint of
+// recordPathOrURL records a word of an unknown program if it looks like a path or a URL. It returns the taint of
 // the file that it names.
-func (s *analysisState) recordWordIfPathOrURL(v abstract.Value) abstract.Taint {
+func (s *analysisState) recordPathOrURL(v abstract.Value) abstract.Taint {
 	text := v.Text
 	if v.FullyUnknown || len(text) < 2 || len(text) > 4096 {
 		return 0

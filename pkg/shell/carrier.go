@@ -62,14 +62,14 @@ func (s *analysisState) walkCommandAndCodeArguments(base string, argv []abstract
 			continue
 		}
 		if n.Remote && !remoteRunnerTargetsThisMachine(base, argv, use) {
-			b.Add(s.walkRemoteOrContainerCode(base, argv, func() abstract.Value { return s.walkCommandOrCodeArgument(base, argv, n, inner, f) }))
+			b.Add(s.walkInRemoteScope(base, argv, func() abstract.Value { return s.walkCommandOrCodeArgument(base, argv, n, inner, f) }))
 			continue
 		}
 		b.Add(s.walkCommandOrCodeArgument(base, argv, n, inner, f))
 	}
 	switch {
 	case use.Stdin == command.StreamExecutedCode && use.RunsStdinRemotely && !remoteRunnerTargetsThisMachine(base, argv, use):
-		b.Add(s.walkRemoteOrContainerCode(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
+		b.Add(s.walkInRemoteScope(base, argv, func() abstract.Value { return s.runStdin(base, argv, "shell", given) }))
 	case use.Stdin == command.StreamExecutedCode:
 		b.Add(s.runStdin(base, argv, use.StdinCodeLanguage, given))
 	case !use.IsStdinUseKnown && len(use.NestedCommandsAndCode) == 0 && s.remoteOrContainerDepth == 0:
@@ -78,13 +78,13 @@ func (s *analysisState) walkCommandAndCodeArguments(base string, argv []abstract
 	return b.Value()
 }
 
-// walkRemoteOrContainerCode walks commands that run on another machine or in a container.
-func (s *analysisState) walkRemoteOrContainerCode(base string, argv []abstract.Value, walkRemoteCode func() abstract.Value) (out abstract.Value) {
+// walkInRemoteScope walks commands that run on another machine or in a container.
+func (s *analysisState) walkInRemoteScope(base string, argv []abstract.Value, walkRemoteCode func() abstract.Value) (out abstract.Value) {
 	s.walkInNestedTextScope(func() {
 		if command.Machines[base] {
 			s.remoteMachineDepth++
 		} else if slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return command.Entering[v.Text] }) || mountsNamedVolume(argv) || runsComposeService(base, argv) {
-			s.persistentContainerDepth++
+			s.persistentDataContainerDepth++
 		}
 		s.remoteOrContainerDepth++
 		s.bindMounts = parseBindMounts(argv)
@@ -477,7 +477,7 @@ func (s *analysisState) runProgramGivenByPath(argv []abstract.Value, io abstract
 	s.recordExecuteEffect(argv, base, effect.UnknownClass, command.Interpret(words).Harms...)
 	s.recordShieldRunByPath(argv)
 	for _, v := range argv[1:] {
-		s.recordWordIfPathOrURL(v)
+		s.recordPathOrURL(v)
 	}
 	s.walkCommandOfUnknownWrapper(argv[1:], io)
 	var out abstract.Value
@@ -581,7 +581,7 @@ func (s *analysisState) runFile(f abstract.Value, language string, args []abstra
 func (s *analysisState) readAndWalkScriptFile(f abstract.Value, canonicalPath, language string, args []abstract.Value, at effect.CommandTextSpan) abstract.Value {
 	data, err := s.initialPathContext.ReadScript(canonicalPath)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.isActivationOrEnvFileNeverWritten(canonicalPath):
+	case errors.Is(err, fs.ErrNotExist) && language == "shell" && s.isUnwrittenShellSetupFile(canonicalPath):
 		return abstract.Value{} // a setup script (.env, bin/activate) that does not exist has no effect
 	case err != nil && command.IsQueryLanguage(language):
 		s.unanalyzedTextCount++

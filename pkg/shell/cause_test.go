@@ -90,7 +90,7 @@ func TestCauses(t *testing.T) {
 			switch e.KindForPolicies() {
 			case effect.UnknownEffect:
 				causes = append(causes, e.Cause)
-			case effect.RunSiblingCommandOutput:
+			case effect.RunCommandOutput:
 				input = true
 			}
 		}
@@ -106,7 +106,7 @@ func TestEveryCauseHasAName(t *testing.T) {
 	seen := 0
 	for _, c := range readCases(t) {
 		for _, e := range Analyze(c.text, here()).Effects {
-			if e.Certainty != effect.Unknown && e.KindForPolicies() != effect.RunSiblingCommandOutput {
+			if e.Certainty != effect.Unknown && e.KindForPolicies() != effect.RunCommandOutput {
 				continue
 			}
 			if seen++; !slices.Contains(effect.Causes(), e.Cause) {

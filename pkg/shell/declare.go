@@ -148,7 +148,7 @@ func (s *analysisState) declareAssignment(a *syntax.Assign, d declaration, earli
 // some shells and keeps the value of the outer scope in others, so both are recorded as possible.
 func (s *analysisState) declareName(name string, d declaration) {
 	switch {
-	case d.isLocal && d.isGlobal && s.isLocal(name): // a local and a global variable have this name
+	case d.isLocal && d.isGlobal && s.isLocalVariable(name): // a local and a global variable have this name
 		s.forgetVariables()
 	case d.isLocal && !d.isGlobal && len(s.frames) > 0:
 		old := s.vars.get(name)

@@ -71,7 +71,7 @@ func (s *analysisState) walkZshCommand(argv []abstract.Value, io abstract.Stream
 		s.walkCommandOfUnknownWrapper(argv[1:], io)
 	}
 	for _, v := range argv[1:] {
-		s.recordWordIfPathOrURL(v)
+		s.recordPathOrURL(v)
 		s.walkSubscripts(v, true)
 	}
 	if s.forgetVariables(); argv[0].Text == "ztcp" {
@@ -102,7 +102,7 @@ var wordFormsZshExpandsDifferently = [...]zshWordForm{
 	}},
 	{name: "$name:h", isExpandedInDoubleQuotes: true, matchesPartAt: func(s *analysisState, parts []syntax.WordPart, i int) bool {
 		p, l, ok := parameterAndLiteral(parts, i)
-		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.modifierChangesKnownVariable(p.Param.Value)
+		return ok && len(l.Value) > 1 && l.Value[0] == ':' && strings.IndexByte("aAceghlpPqQrstuwWx&", l.Value[1]) >= 0 && s.zshModifierChangesKnownValue(p.Param.Value)
 	}},
 	{name: "$=name", matchesPartAt: func(_ *analysisState, parts []syntax.WordPart, i int) bool {
 		if i+1 == len(parts) {
@@ -125,7 +125,7 @@ var wordFormsZshExpandsDifferently = [...]zshWordForm{
 		return syntax.ValidName(name) && s.mayCommandTextAssign(name)
 	}},
 	{name: "a glob that runs code", mayRunCode: true, isGlob: true, matchesPartAt: func(_ *analysisState, parts []syntax.WordPart, i int) bool {
-		return qualifierRunsCode(globQualifier(parts[i]))
+		return globQualifierRunsCode(globQualifier(parts[i]))
 	}},
 	{name: "a glob with qualifiers", isGlob: true, matchesPartAt: func(_ *analysisState, parts []syntax.WordPart, i int) bool {
 		in := globQualifier(parts[i])
@@ -156,10 +156,10 @@ func parameterAndLiteral(parts []syntax.WordPart, i int) (*syntax.ParamExp, *syn
 	return p, l, ok
 }
 
-// modifierChangesKnownVariable reports whether a zsh modifier, as in $name:h, can change a known value. It
+// zshModifierChangesKnownValue reports whether a zsh modifier, as in $name:h, can change a known value. It
 // returns false for most environment variables, because their values are unknown with and without
 // the modifier.
-func (s *analysisState) modifierChangesKnownVariable(variableName string) bool {
+func (s *analysisState) zshModifierChangesKnownValue(variableName string) bool {
 	switch variableName {
 	case "PWD", "OLDPWD", "HOME", "SHELL", "TMPDIR", "0", "@", "*":
 		return true
@@ -188,7 +188,7 @@ func (s *analysisState) rewritePartsForDialect(parts []syntax.WordPart, isQuoted
 			case hasOnlyEnvironmentUnknowns(vals[0]): // a value from the environment is unknown anyway
 				return parts[:i+1]
 			}
-			return append(slices.Clone(parts[:i]), unknownPart())
+			return append(slices.Clone(parts[:i]), newUnknownWordPart())
 		}
 	}
 	if isQuoted {
@@ -352,7 +352,7 @@ func (s *analysisState) expandTilde(parts []syntax.WordPart) []syntax.WordPart {
 // unknownParameterName is a parameter that represents an unknown part of a word.
 const unknownParameterName = "\x00unknown"
 
-func unknownPart() *syntax.ParamExp {
+func newUnknownWordPart() *syntax.ParamExp {
 	return &syntax.ParamExp{Short: true, Param: &syntax.Lit{Value: unknownParameterName}}
 }
 
@@ -368,8 +368,8 @@ func hasBrace(w *syntax.Word) bool {
 // function's name.
 var codeRunningGlobQualifierPattern = prefilter.LazyRegexp(`^(?:#q)?[-/F.@=p*%rwxAIERWXsStUG^MTNDnoO,]*(?:e[^a-zA-Z0-9_|]|\+[a-zA-Z_])`)
 
-// qualifierRunsCode reports whether the text in parentheses after a glob runs code in zsh.
-func qualifierRunsCode(text string) bool {
+// globQualifierRunsCode reports whether the text in parentheses after a glob runs code in zsh.
+func globQualifierRunsCode(text string) bool {
 	return !strings.Contains(text, "|") && codeRunningGlobQualifierPattern().MatchString(text)
 }
 

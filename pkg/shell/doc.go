@@ -82,7 +82,7 @@
 // operands are read, written, deleted, contacted or run, and what data the streams carry.
 // command.Interpret returns a command.Interpretation, which recordProgramEffects turns into effects
 // and an output value. A program without an entry is of class Unknown, and its arguments are
-// checked for paths and URLs (recordWordIfPathOrURL).
+// checked for paths and URLs (recordPathOrURL).
 //
 // The sinks are emit for every effect, emitPathEffect for files, emitURLEffect and emitHostEffect for the network,
 // recordUpload for secrets that are sent, recordSentValue for other local data that is sent

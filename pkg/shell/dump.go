@@ -17,7 +17,7 @@ func (s *analysisState) dumpsLocalDatabase(argv []abstract.Value, use command.In
 		return false
 	}
 	host, known := databaseHost(argv)
-	return known && (host == "" || effect.Loopback(host))
+	return known && (host == "" || effect.IsLoopbackHost(host))
 }
 
 // databaseHost returns the host in the arguments of a database client, "" for none; known is false if an argument
@@ -38,7 +38,7 @@ func (s *analysisState) recordDatabaseCopy(programBaseName string, argv []abstra
 	if !command.DatabaseClients[programBaseName] {
 		return
 	}
-	if host, known := databaseHost(argv); known && (host == "" || effect.Loopback(host)) && !strings.Contains(s.analyzedText, "HOST=") {
+	if host, known := databaseHost(argv); known && (host == "" || effect.IsLoopbackHost(host)) && !strings.Contains(s.analyzedText, "HOST=") {
 		return
 	} else if in.Taint&abstract.TaintDatabaseRows != 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return s.holdsDatabaseRows(v) }) {
 		s.emitOnce(effect.Effect{Kind: effect.SendData, Program: programBaseName, Host: host, PathIsPattern: host == "", Reason: "sends the content of a database", Span: wordsSpan(argv)})

@@ -43,14 +43,14 @@ func (s *analysisState) recordInPlaceFileEdits(argv []abstract.Value, use comman
 	}
 }
 
-// analysisStepsPerInsertedText is the cost, in steps of the budget, of analysing a text that is inserted into a file.
-const analysisStepsPerInsertedText = 40
+// analysisStepsPerFileInsertion is the cost, in steps of the budget, of analysing a text that is inserted into a file.
+const analysisStepsPerFileInsertion = 40
 
 // recordInsertedFileText records what a text that replaces replacedText in a file would do if the
 // file runs later.
 func (s *analysisState) recordInsertedFileText(filePath string, v abstract.Value, replacedText string) {
 	s.recordWrittenFileText(filePath, v, replacedText, false)
-	if format, _ := command.RecipeFormat(filePath); format == "" && !isCodeRunningSettingsFile(filePath) || !s.spendSteps(analysisStepsPerInsertedText+len(v.Text)/64) {
+	if format, _ := command.RecipeFormat(filePath); format == "" && !isCodeRunningSettingsFile(filePath) || !s.spendSteps(analysisStepsPerFileInsertion+len(v.Text)/64) {
 		return
 	}
 	for _, e := range AnalyzeWrittenFile(filePath, v.Text, s.initialPathContext) {

@@ -65,9 +65,9 @@ func (s *analysisState) dropRepeatedEffects(firstEffect int) {
 	s.effects = kept
 }
 
-// isPersistentRemotePath reports whether a path on another machine is absolute, or in a home folder, and not in a
+// isNonTemporaryRemotePath reports whether a path on another machine is absolute, or in a home folder, and not in a
 // cache or a folder for temporary files.
-func isPersistentRemotePath(p string) bool {
+func isNonTemporaryRemotePath(p string) bool {
 	return !effect.IsInSharedTemporaryFolder(p) && !strings.HasPrefix(p, "/var/cache/") && (strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~"))
 }
 
@@ -97,13 +97,13 @@ func (s *analysisState) recordRemotePath(kind effect.Kind, v abstract.Value, rec
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && isDisk(v.Text):
 	case kind == effect.WriteFile && s.remoteMachineDepth > 0 && autostartPersistenceClassNames[effect.PersistenceClassName(v.Text, v.IsGlobPattern, false)]:
 		e.RemoteOperationVerb, e.Harms = "run", []effect.Harm{effect.RunsCommandsOnRemoteMachines}
-	case kind == effect.ReadFile && s.remoteMachineDepth > 0 && isPersistentRemotePath(v.Text) && effect.IsSecretPath(v.Text, v.IsGlobPattern):
+	case kind == effect.ReadFile && s.remoteMachineDepth > 0 && isNonTemporaryRemotePath(v.Text) && effect.IsSecretPath(v.Text, v.IsGlobPattern):
 		e = effect.Effect{Kind: effect.ReadSecret, RemoteTargetName: v.String(), Span: v.SourceSpan, Reason: "reads credentials on another machine: " + abstract.ClipForMessage(v.String())}
 	case kind != effect.DeleteFile && kind != effect.DeleteDirectory || !recursive && !v.IsGlobPattern:
 		return
-	case s.remoteMachineDepth > 0 && !isPersistentRemotePath(v.Text):
+	case s.remoteMachineDepth > 0 && !isNonTemporaryRemotePath(v.Text):
 		return
-	case s.remoteMachineDepth == 0 && (s.persistentContainerDepth == 0 || !isPersistentRemotePath(v.Text) || isInOrBelow(v.Text, command.MadeFolders) && !isLikelyDataFolderInContainer(v.Text)):
+	case s.remoteMachineDepth == 0 && (s.persistentDataContainerDepth == 0 || !isNonTemporaryRemotePath(v.Text) || isInOrBelow(v.Text, command.MadeFolders) && !isLikelyDataFolderInContainer(v.Text)):
 		return
 	}
 	s.emitOnce(e)
@@ -148,9 +148,9 @@ func (s *analysisState) emitPathEffect(kind effect.Kind, v abstract.Value, recur
 	// which can contain "..".
 	e.DoubleStarExcludesDotDot = v.DoubleStarExcludesDotDot && e.PathIsPattern && !strings.HasPrefix(e.Path, "**") && strings.Count(e.Path, "**") == 1
 	s.emitOnce(e)
-	s.emitThroughLinks(e)
+	s.emitForFileLinkTargets(e)
 	if kind == effect.DeleteFile || kind == effect.DeleteDirectory {
-		s.recordLossOfFilesMovedToPath(e)
+		s.recordMovedFileLoss(e)
 	}
 	return e.Path, e.PathIsPattern
 }

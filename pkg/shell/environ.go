@@ -88,7 +88,7 @@ func (s *analysisState) recordVariableAssignmentEffects(name string, v abstract.
 		if isCommandOutput(v) {
 			_, runs = command.CodeRunByEnvVariable(command.Word{Text: name + "=x"})
 		} else if v.FullyUnknown || !runs {
-			runs = command.VariableMayRunCode(name) && hasWordStartingWithUnknown(name, v)
+			runs = command.VariableMayRunCode(name) && hasWordWithUnknownStart(name, v)
 		}
 		if !runs && (v.FullyUnknown || v.HasOnlyTaintsHarmlessToRun()) {
 			return
@@ -143,9 +143,9 @@ func isOnlyOldValueUnknown(variableName string, newValue abstract.Value) bool {
 	return hasOnlyEnvironmentUnknowns(newValue) && !newValue.HasUnknownPartWithoutOrigin && fillUnknownParts(newValue.Text, "$"+variableName) == newValue.Display
 }
 
-// hasWordStartingWithUnknown reports whether a word of a variable's new value begins with an unknown part other than the
+// hasWordWithUnknownStart reports whether a word of a variable's new value begins with an unknown part other than the
 // variable's own value. An unknown part after an option's name is only the option's value and does not count.
-func hasWordStartingWithUnknown(variableName string, newValue abstract.Value) bool {
+func hasWordWithUnknownStart(variableName string, newValue abstract.Value) bool {
 	words, shown := strings.Fields(newValue.Text), strings.Fields(newValue.Display)
 	same := hasOnlyEnvironmentUnknowns(newValue) && !newValue.HasUnknownPartWithoutOrigin && len(words) == len(shown)
 	for i, word := range words {
@@ -203,7 +203,7 @@ func runsUnknownCommand(n command.NestedCommandOrCode, v abstract.Value) bool {
 	if !command.VariableMayRunCode(n.VariableHoldingCode) || isOnlyOldValueUnknown(n.VariableHoldingCode, v) {
 		return false
 	}
-	return n.Language != "shell" && hasWordStartingWithUnknown(n.VariableHoldingCode, v) || strings.HasPrefix(v.Text, "*")
+	return n.Language != "shell" && hasWordWithUnknownStart(n.VariableHoldingCode, v) || strings.HasPrefix(v.Text, "*")
 }
 
 // recordUntrustedPathsInVariable checks the files and folders, separated by ":", in a variable. It skips an entry
@@ -322,7 +322,7 @@ func (s *analysisState) recordPATHAssignment(v abstract.Value) {
 	if !v.IsLiteral() && (v.FullyUnknown || first == "**") || v.IsLiteral() && isSystemFolder(first+"/") {
 		return
 	}
-	s.setVariableContent(variableSetIfPATHStartsOutsideSystem, variableContent{val: abstract.Lit(first)})
+	s.setVariableContent(nonSystemPATHVariable, variableContent{val: abstract.Lit(first)})
 	if effect.IsInSharedTemporaryFolder(first+"/") && !strings.Contains(first, "*") {
 		s.recordUntrustedPathsInVariable("PATH", abstract.Value{Text: first, SourceSpan: v.SourceSpan})
 	}

@@ -29,10 +29,10 @@ type writtenFile struct {
 	compiledFromWorkspace bool // a program compiled from files of the workspace
 	isCompilerOutput      bool // a compiled program: content is its source code
 
-	consumingSubstitution          *syntax.ProcSubst // >(…): what is written is the input of these commands
-	spanOfTextAroundSubstitution   *effect.CommandTextSpan
-	offsetOfTextAroundSubstitution int
-	hasConsumingSubstitutionRun    bool
+	consumingProcessSubstitution  *syntax.ProcSubst // >(…): what is written is the input of these commands
+	spanAroundProcessSubstitution *effect.CommandTextSpan
+	processSubstitutionTextOffset int
+	hasProcessSubstitutionRun     bool
 }
 
 const maxTrackedWrittenFiles = 512
@@ -52,8 +52,8 @@ func (s *analysisState) addFile(f writtenFile) {
 			continue
 		}
 		f.keepsOldContent = f.appends && old.keepsOldContent
-		if old.consumingSubstitution != nil {
-			s.walkConsumingSubstitution(i, f.content)
+		if old.consumingProcessSubstitution != nil {
+			s.walkConsumingProcessSubstitution(i, f.content)
 			return
 		}
 		if f.hasSeveralWriters = f.hasSeveralWriters || old.hasSeveralWriters; f.hasSeveralWriters {
@@ -75,9 +75,9 @@ func (s *analysisState) addFile(f writtenFile) {
 	f.workingFolderContextAtWrite, f.isParentFolderUncertain = s.workingFolderContext(), s.isWorkingFolderUncertain
 	f.isWriteUncertain = f.isWriteUncertain || s.possibleExits.isExitPossible() || slices.Contains(s.pathsWrittenByConcurrentJobs, f.path)
 	s.writtenFiles = append(s.writtenFiles, f)
-	if !f.isPathPattern && f.consumingSubstitution == nil {
+	if !f.isPathPattern && f.consumingProcessSubstitution == nil {
 		s.recordWrittenFileText(f.path, f.content, "", f.appends)
-		s.setWriteModeOfLastFileText(&f)
+		s.setLastWriteMode(&f)
 	}
 }
 
@@ -94,13 +94,13 @@ func (s *analysisState) canPathWordNameOtherFile(writtenFilePath string, pathWor
 	return false
 }
 
-// walkConsumingSubstitution walks the commands of >(…) with the content written to it.
-func (s *analysisState) walkConsumingSubstitution(fileIndex int, stdin abstract.Value) {
+// walkConsumingProcessSubstitution walks the commands of >(…) with the content written to it.
+func (s *analysisState) walkConsumingProcessSubstitution(fileIndex int, stdin abstract.Value) {
 	f := s.writtenFiles[fileIndex]
-	s.writtenFiles[fileIndex].hasConsumingSubstitutionRun = true
+	s.writtenFiles[fileIndex].hasProcessSubstitutionRun = true
 	s.walkInNestedTextScope(func() {
-		s.spanOfNestedText, s.offsetInAnalyzedText = f.spanOfTextAroundSubstitution, f.offsetOfTextAroundSubstitution
-		s.walkConcurrent(func() { s.walkSubshellStmts(f.consumingSubstitution.Stmts, stdin) })
+		s.spanOfNestedText, s.offsetInAnalyzedText = f.spanAroundProcessSubstitution, f.processSubstitutionTextOffset
+		s.walkConcurrent(func() { s.walkSubshellStmts(f.consumingProcessSubstitution.Stmts, stdin) })
 	})
 }
 
@@ -109,9 +109,9 @@ func (s *analysisState) walkConsumingSubstitution(fileIndex int, stdin abstract.
 // copies its input to them.
 func (s *analysisState) feedInputToOpenedSubstitutions(firstNewFile int, commandInput abstract.Value) {
 	for i := firstNewFile; i < len(s.writtenFiles); i++ {
-		if s.writtenFiles[i].consumingSubstitution != nil && !s.writtenFiles[i].hasConsumingSubstitutionRun {
+		if s.writtenFiles[i].consumingProcessSubstitution != nil && !s.writtenFiles[i].hasProcessSubstitutionRun {
 			commandInput.Taint |= abstract.TaintUnknownText
-			s.walkConsumingSubstitution(i, commandInput)
+			s.walkConsumingProcessSubstitution(i, commandInput)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func (s *analysisState) fileContent(p string, pattern bool, w abstract.Value) ab
 		}
 		return v
 	}
-	if text, ok := s.textOfFileListingProtectedPaths(p, pattern); ok {
+	if text, ok := s.protectedPathListText(p, pattern); ok {
 		return abstract.Value{Text: text, Taint: w.Taint | abstract.TaintLocalMachineData | s.taintsFromEarlierActions(p, pattern), SourceSpan: w.SourceSpan}
 	}
 	v := abstract.Unknown("what "+w.String()+" holds", w.Taint&(abstract.TaintNetwork|abstract.TaintReadCredentials)|abstract.TaintLocalMachineData).WithOrigin(abstract.OriginFileContent)

@@ -69,7 +69,7 @@ func (s *analysisState) walkExecutedText(language string, v abstract.Value, runn
 		return s.walkPartlyUnknownCode(language, v, at)
 	}
 	if v.Taint&(abstract.TaintNetwork|abstract.TaintDecoded|abstract.TaintSocket) == 0 && !hasOnlyEnvironmentUnknowns(v) {
-		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelSiblingCommandOutput}, Cause: cause, Reason: runnerName + " runs the output of another command as code", Span: at})
+		s.emitOnce(effect.Effect{Kind: effect.RunCode, DataLabels: []effect.TaintLabel{effect.LabelCommandOutput}, Cause: cause, Reason: runnerName + " runs the output of another command as code", Span: at})
 	}
 	s.unknownExecutedTextCount++
 	s.emitUnknownEffect(cause, runnerName+" runs unknown code: "+abstract.ClipForMessage(v.String()), at)

@@ -50,7 +50,7 @@ func hasInnerBlank(name string) bool {
 // changed $PATH. No system program has such a name.
 func (s *analysisState) canNumberBeCommandName() bool {
 	number := func(name string) bool { return name != "" && strings.Trim(name, "-0123456789") == "" }
-	if s.mayCommandTextAssign(variableSetIfPATHStartsOutsideSystem) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
+	if s.mayCommandTextAssign(nonSystemPATHVariable) || slices.ContainsFunc(s.aliases, func(a alias) bool { return number(a.name) }) {
 		return true
 	}
 	for name := range s.possibleFunctionsByName {

@@ -68,8 +68,8 @@ type possibleFunctions struct {
 
 // An alias is an alias that the text defines.
 type alias struct {
-	name             string
-	isHashTableEntry bool // not an alias: an entry of the shell's command hash table
+	name               string
+	isCommandHashEntry bool // not an alias: an entry of the shell's command hash table
 }
 
 // A descriptor is a file descriptor that the text opens. Shells that share it share the stream, too.
@@ -318,7 +318,7 @@ func (s *analysisState) addEarlyExit(from *earlyExitStates) {
 // joinEarlyExits joins the states in which a part of the text was left early with the state at its end.
 func (s *analysisState) joinEarlyExits(from *earlyExitStates) {
 	for _, o := range from.exitStates {
-		s.joinStateWithoutCommand(o, len(s.writtenFiles))
+		s.joinSkippedCommandState(o, len(s.writtenFiles))
 	}
 	if from.kind != blockKindTopLevelLine {
 		s.possibleExits.mayHaveExitedLoop = from.possibleExitsBeforeBlock.mayHaveExitedLoop
@@ -329,10 +329,10 @@ func (s *analysisState) joinEarlyExits(from *earlyExitStates) {
 	from.exitStates = nil
 }
 
-// joinStateWithoutCommand joins the current state with skipped, the state if a command has not run.
+// joinSkippedCommandState joins the current state with skipped, the state if a command has not run.
 // The files written from index firstNewFile on become uncertain. The working folder stays the
 // current one: people write `cd x && make` and mean x from there on.
-func (s *analysisState) joinStateWithoutCommand(skipped Shell, firstNewFile int) {
+func (s *analysisState) joinSkippedCommandState(skipped Shell, firstNewFile int) {
 	place := s.Shell.workingFolder
 	s.Shell = Join(skipped, s.Shell)
 	s.Shell.workingFolder = place
@@ -360,7 +360,7 @@ func (s *analysisState) walkAlternativeBranches(mayRunNone bool, walks ...func()
 		}
 	}
 	s.markFilesUncertain(mark)
-	s.markFilesWithDivergedDescriptors(from.fds)
+	s.markFilesWithSeveralWriters(from.fds)
 }
 
 // walkCodeThatMayRun walks a part of the text that may or may not run.
@@ -379,8 +379,8 @@ func (s *analysisState) walkSubshell(walk func()) {
 	s.Shell = from
 }
 
-// walkCodeRunAnytime walks code that may run at any time from now on, any number of times, in this shell or in parallel.
-func (s *analysisState) walkCodeRunAnytime(walk func()) {
+// walkDeferredCode walks code that may run at any time from now on, any number of times, in this shell or in parallel.
+func (s *analysisState) walkDeferredCode(walk func()) {
 	mark := len(s.effects)
 	s.walkLoop(walk)
 	s.dropRepeatedEffects(mark)
@@ -427,9 +427,9 @@ func (s *analysisState) markFilesUncertain(firstNewFile int) {
 	}
 }
 
-// markFilesWithDivergedDescriptors marks files that are open only in some alternatives: each descriptor writes at its own
+// markFilesWithSeveralWriters marks files that are open only in some alternatives: each descriptor writes at its own
 // position.
-func (s *analysisState) markFilesWithDivergedDescriptors(otherBranchDescriptors []descriptor) {
+func (s *analysisState) markFilesWithSeveralWriters(otherBranchDescriptors []descriptor) {
 	if slices.Equal(s.fds, otherBranchDescriptors) {
 		return
 	}
@@ -468,7 +468,7 @@ func (s *analysisState) walkEachVariableValue(node syntax.Node, walk func()) {
 	if s.Shell = Join(ends...); len(ends) > 1 {
 		s.Shell.workingFolder = ends[0].workingFolder
 		s.markFilesUncertain(mark)
-		s.markFilesWithDivergedDescriptors(from.fds)
+		s.markFilesWithSeveralWriters(from.fds)
 	}
 }
 

@@ -27,8 +27,8 @@ func (s *analysisState) makeLocal(name string) {
 	f.locals[name] = was
 }
 
-// isLocal reports whether a function that is being walked declared a name local.
-func (s *analysisState) isLocal(name string) bool {
+// isLocalVariable reports whether a function that is being walked declared a name local.
+func (s *analysisState) isLocalVariable(name string) bool {
 	return slices.ContainsFunc(s.frames, func(f callFrame) bool { _, ok := f.locals[name]; return ok })
 }
 

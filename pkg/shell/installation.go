@@ -37,15 +37,15 @@ func (s *analysisState) recordProgramInstalls(base string, argv []abstract.Value
 
 // An installedPrograms lists the programs that an installation adds.
 type installedPrograms struct {
-	fromPathOrURL, fromRegistry []string // names of programs from a local path or URL, and from a registry
-	hasUnknownNames             bool     // there are also programs of unknown names
+	fromPathOrURL, fromPackageRegistry []string // names of programs from a local path or URL, and from a registry
+	hasUnknownNames                    bool     // there are also programs of unknown names
 }
 
 // recordInstalledPrograms records an effect of kind [effect.TamperWithShield] if an installation
 // into a folder may replace shield or a program that shield depends on. An empty folder means that
 // the folder is unknown.
 func (s *analysisState) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.CommandTextSpan) {
-	if s.initialPathContext.IsInsideRoots(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromRegistry) == 0 {
+	if s.initialPathContext.IsInsideRoots(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromPackageRegistry) == 0 {
 		return
 	}
 	where := " into " + abstract.ClipForMessage(folder)
@@ -53,7 +53,7 @@ func (s *analysisState) recordInstalledPrograms(base, folder string, p installed
 		where = ""
 	}
 	e := effect.Effect{Kind: effect.TamperWithShield, Program: base, Certainty: effect.Possible, Span: at}
-	for i, name := range slices.Concat(p.fromPathOrURL, p.fromRegistry) {
+	for i, name := range slices.Concat(p.fromPathOrURL, p.fromPackageRegistry) {
 		name = programName(name)
 		own := name == shieldProgramName || command.GuardLine[name]
 		if !own && (i >= len(p.fromPathOrURL) || !command.GuardHosts[name] && !command.LoginPrograms[name]) {
@@ -107,7 +107,7 @@ func (s *analysisState) installFolders(in command.Installation) []string {
 		case s.initialPathContext.ResolveLinks != nil:
 			p = s.initialPathContext.ResolveLinks(p)
 		}
-		for _, l := range s.links {
+		for _, l := range s.fileLinks {
 			if rest, ok := strings.CutPrefix(p, l.linkPath); ok && (rest == "" || rest[0] == '/') {
 				p = strings.TrimSuffix(l.targetPath, "/") + rest
 			}
@@ -182,7 +182,7 @@ func (s *analysisState) installedProgramNames(in command.Installation) (p instal
 		case isPathOrURL(w.Text):
 			s.addManifestPrograms(in.ProgramNameLookupMethod, w, &p)
 		case in.OperandsAreRegistryNames:
-			p.fromRegistry = append(p.fromRegistry, packageNameWithoutVersion(w.Text))
+			p.fromPackageRegistry = append(p.fromPackageRegistry, packageNameWithoutVersion(w.Text))
 		case in.ProgramNameLookupMethod == "operand":
 			p.fromPathOrURL = append(p.fromPathOrURL, path.Base(w.Text))
 		case in.ProgramNameLookupMethod == "url":
@@ -224,7 +224,7 @@ func packageNameWithoutVersion(packageSpec string) string {
 func (s *analysisState) addGoPrograms(w command.Word, p *installedPrograms) {
 	names := s.goProgramNames(w)
 	if !isPathOrURL(w.Text) && !strings.HasSuffix(w.Text, ".go") {
-		p.fromRegistry = append(p.fromRegistry, names...)
+		p.fromPackageRegistry = append(p.fromPackageRegistry, names...)
 		return
 	}
 	p.fromPathOrURL = append(p.fromPathOrURL, names...)

@@ -76,7 +76,7 @@ func (s *analysisState) translateFishAndWalk(text string, at effect.CommandTextS
 	}
 	s.dialect.isFish = false
 	s.setVariableContent("IFS", variableContent{val: abstract.Lit("\n")}) // fish splits the output of commands at newlines
-	other, ok := dialect.ConvertFishToPOSIXIfEquivalent(text)
+	other, ok := dialect.ConvertFishToPOSIX(text)
 	if !ok {
 		cause := effect.CauseUnparseableText
 		if fishEvalPattern().MatchString(text) {

@@ -7,8 +7,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// A link is a symbolic or hard link that the text creates.
-type link struct {
+// A fileLink is a symbolic or hard link that the text creates.
+type fileLink struct {
 	linkPath, targetPath string
 	isLinkPathPattern    bool // linkPath is a pattern; only a path that begins with exactly this pattern leads through the link
 }
@@ -19,18 +19,18 @@ const maxItemsPerAnalyzedList = 64
 // link's path is always recorded for that path. Links after the first maxItemsPerAnalyzedList, and links to
 // unknown paths, are not followed: effects through them are not recorded for their targets.
 func (s *analysisState) recordLink(linkPath string, isLinkPathPattern bool, target abstract.Value) {
-	if len(s.links) == maxItemsPerAnalyzedList || linkPath == "" || !target.IsLiteral() || s.remoteOrContainerDepth > 0 {
+	if len(s.fileLinks) == maxItemsPerAnalyzedList || linkPath == "" || !target.IsLiteral() || s.remoteOrContainerDepth > 0 {
 		return
 	}
 	path, pattern := s.workingFolderContext().CanonicalPath(target.Text, false)
 	if !pattern && path != linkPath {
-		s.links = append(s.links, link{linkPath, path, isLinkPathPattern})
+		s.fileLinks = append(s.fileLinks, fileLink{linkPath, path, isLinkPathPattern})
 	}
 }
 
-// emitThroughLinks repeats an effect on a path for the target of each link in the path.
-func (s *analysisState) emitThroughLinks(e effect.Effect) {
-	for _, l := range s.links {
+// emitForFileLinkTargets repeats an effect on a path for the target of each link in the path.
+func (s *analysisState) emitForFileLinkTargets(e effect.Effect) {
+	for _, l := range s.fileLinks {
 		at, to := l.linkPath, l.targetPath
 		switch {
 		case l.isLinkPathPattern && !e.PathIsPattern:
@@ -50,8 +50,8 @@ func (s *analysisState) emitThroughLinks(e effect.Effect) {
 	}
 }
 
-// recordLinks records the links that ln creates.
-func (s *analysisState) recordLinks(base string, sources []abstract.Value, writes []abstract.OutputTarget) {
+// recordFileLinks records the links that ln creates.
+func (s *analysisState) recordFileLinks(base string, sources []abstract.Value, writes []abstract.OutputTarget) {
 	switch base {
 	case "ln", "gln", "link":
 	default:
@@ -67,7 +67,7 @@ func (s *analysisState) recordLinks(base string, sources []abstract.Value, write
 // linksToSecret reports whether a path goes through a link that the analysed command creates to a file that
 // holds credentials.
 func (s *analysisState) linksToSecret(p string) bool {
-	for _, l := range s.links {
+	for _, l := range s.fileLinks {
 		rest, ok := strings.CutPrefix(p, l.linkPath)
 		if ok && (rest == "" || rest[0] == '/') && effect.IsSecretPath(strings.TrimSuffix(l.targetPath, "/")+rest, false) {
 			return true

@@ -68,7 +68,7 @@ func (s *analysisState) pathsListedByProgram(programBaseName string, argv []abst
 	}
 	v.Text = strings.TrimSuffix(root, "/") + tail
 	if v.HasPathPerLine && tail != "" && command.Finders[programBaseName] {
-		v.PathListFileNamePatternLines = strings.Join(command.FileNamesPrintedByFind(commandWords(argv)), "\n")
+		v.ListedFileNamePatterns = strings.Join(command.FileNamesPrintedByFind(commandWords(argv)), "\n")
 	}
 	v.DoubleStarExcludesDotDot = known && tail != "" && !slices.ContainsFunc(argv, func(v abstract.Value) bool {
 		return v.IsGlobPattern || v.Text == "-L" || v.Text == "-H" || v.Text == "-follow"
@@ -137,12 +137,12 @@ func (s *analysisState) gitTopFolder() string {
 	return ""
 }
 
-// maxOperandsReadFromLists is the maximum number of operands that are read from a list.
-const maxOperandsReadFromLists = 256
+// maxListedOperands is the maximum number of operands that are read from a list.
+const maxListedOperands = 256
 
-// operandsReadFromLists returns the operands that a program reads from a list in a file or on standard input; nil if there are
+// readOperandLists returns the operands that a program reads from a list in a file or on standard input; nil if there are
 // none or they are unknown.
-func (s *analysisState) operandsReadFromLists(use command.Interpretation, io abstract.Streams) []command.Word {
+func (s *analysisState) readOperandLists(use command.Interpretation, io abstract.Streams) []command.Word {
 	var lists []abstract.Value
 	for _, w := range use.OperandListFiles {
 		p, pattern := s.workingFolderContext().CanonicalPath(w.Text, w.IsGlobPattern)
@@ -173,7 +173,7 @@ func (s *analysisState) operandsReadFromLists(use command.Interpretation, io abs
 			return nil
 		}
 		for _, name := range strings.FieldsFunc(v.Text, func(c rune) bool { return c == '\n' || c == 0 }) {
-			if name[0] == '-' || len(out) == maxOperandsReadFromLists { // tar reads a name that begins with - as an option
+			if name[0] == '-' || len(out) == maxListedOperands { // tar reads a name that begins with - as an option
 				return nil
 			}
 			out = append(out, command.Word{Text: name, Span: v.SourceSpan})
@@ -246,12 +246,12 @@ func selectsInputLines(base string, flags []string, operands []abstract.Value, f
 // can contain. It returns the list itself if these names are not known.
 func pathWordPerListedName(pathList abstract.Value) []abstract.Value {
 	folder, ok := strings.CutSuffix(pathList.Text, "**")
-	if pathList.PathListFileNamePatternLines == "" || !ok {
+	if pathList.ListedFileNamePatterns == "" || !ok {
 		return []abstract.Value{pathList}
 	}
 	var out []abstract.Value
-	for name := range strings.SplitSeq(pathList.PathListFileNamePatternLines, "\n") {
-		pathList.Text, pathList.PathListFileNamePatternLines = folder+"**/"+name, ""
+	for name := range strings.SplitSeq(pathList.ListedFileNamePatterns, "\n") {
+		pathList.Text, pathList.ListedFileNamePatterns = folder+"**/"+name, ""
 		out = append(out, pathList)
 	}
 	return out

@@ -41,7 +41,7 @@ func (s *analysisState) recordRunsOfWrittenOrDownloadedFiles(base string, argv [
 	at := wordsSpan(argv)
 	for i := len(s.writtenFiles) - 1; i >= 0 && s.spendSteps(1); i-- {
 		f := s.writtenFiles[i]
-		if f.consumingSubstitution != nil || f.isPathPattern || !s.isFilePossiblyUsedByProgram(&f, folder, named) {
+		if f.consumingProcessSubstitution != nil || f.isPathPattern || !s.isFilePossiblyUsedByProgram(&f, folder, named) {
 			continue
 		}
 		if f.isFolder {

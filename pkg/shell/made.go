@@ -15,7 +15,7 @@ import (
 // isCreatedByAnalyzedText reports whether this text created a file or folder of the workspace, so that deleting it loses no data: it
 // did not exist before, and nothing was moved into it.
 func (s *analysisState) isCreatedByAnalyzedText(p string) bool {
-	if s.remoteOrContainerDepth > 0 || len(s.links) > 0 || !s.inWorkspace(p) {
+	if s.remoteOrContainerDepth > 0 || len(s.fileLinks) > 0 || !s.inWorkspace(p) {
 		return false
 	}
 	made := ""
@@ -35,7 +35,7 @@ func (s *analysisState) isCreatedByAnalyzedText(p string) bool {
 
 // isBackupOfEditedFile reports whether a path is, or matches, backup copies of files that this text edited.
 func (s *analysisState) isBackupOfEditedFile(p string) bool {
-	return s.remoteOrContainerDepth == 0 && len(s.links) == 0 && slices.Contains(s.backupCopyPaths, p) && s.inWorkspace(p)
+	return s.remoteOrContainerDepth == 0 && len(s.fileLinks) == 0 && slices.Contains(s.backupCopyPaths, p) && s.inWorkspace(p)
 }
 
 // inWorkspace reports whether a path is below a root of the workspace.
@@ -94,9 +94,9 @@ func isActivationScript(p string) bool {
 	return (base == "activate" || strings.HasPrefix(base, "activate.")) && (strings.HasSuffix(dir, "/bin/") || strings.HasSuffix(dir, "/Scripts/"))
 }
 
-// isActivationOrEnvFileNeverWritten reports whether a missing script would only set up the shell, and no command of the text could have
+// isUnwrittenShellSetupFile reports whether a missing script would only set up the shell, and no command of the text could have
 // created it.
-func (s *analysisState) isActivationOrEnvFileNeverWritten(p string) bool {
+func (s *analysisState) isUnwrittenShellSetupFile(p string) bool {
 	if !isActivationScript(p) && !isEnvFile(p) {
 		return false
 	}

@@ -157,7 +157,7 @@ func TestUnshownSettings(t *testing.T) {
 	} {
 		ok := true
 		for _, e := range Analyze(text, workspace()).Effects {
-			if e.KindForPolicies() == effect.ReadFile && isEnvFile(e.Path) && e.Cause != effect.CauseFileReadWithoutPrintingContents {
+			if e.KindForPolicies() == effect.ReadFile && isEnvFile(e.Path) && e.Cause != effect.CauseUnprintedFileRead {
 				ok = false
 			}
 		}

@@ -53,12 +53,12 @@ func (s *analysisState) isNotFolder(p string) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-// recordLossOfFilesMovedToPath records that deleting a path also deletes the files that the text moved there.
-func (s *analysisState) recordLossOfFilesMovedToPath(e effect.Effect) {
-	s.recordLossOfFilesMovedEarlier(e, len(s.moves))
+// recordMovedFileLoss records that deleting a path also deletes the files that the text moved there.
+func (s *analysisState) recordMovedFileLoss(e effect.Effect) {
+	s.recordEarlierMovedFileLoss(e, len(s.moves))
 }
 
-func (s *analysisState) recordLossOfFilesMovedEarlier(e effect.Effect, moveCount int) {
+func (s *analysisState) recordEarlierMovedFileLoss(e effect.Effect, moveCount int) {
 	for i := moveCount - 1; i >= 0; i-- {
 		m := s.moves[i]
 		if !s.spendSteps(1) {
@@ -70,7 +70,7 @@ func (s *analysisState) recordLossOfFilesMovedEarlier(e effect.Effect, moveCount
 		lost := e
 		lost.Path, lost.PathIsPattern, lost.DoubleStarExcludesDotDot, lost.Recursive = m.from.Path, m.from.PathIsPattern, m.from.DoubleStarExcludesDotDot, true
 		s.emitOnce(lost)
-		s.recordLossOfFilesMovedEarlier(lost, i)
+		s.recordEarlierMovedFileLoss(lost, i)
 	}
 }
 

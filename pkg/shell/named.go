@@ -23,14 +23,14 @@ func (s *analysisState) markProcessesStoppedByName() {
 		}) {
 			continue
 		}
-		if e.Kind == effect.StopProcess && e.Cause == "" && (killByNamePrograms[e.Program] || processIDConsumers[e.Program] && (searched || s.isRunWithProcessNameOption(e.Program))) {
+		if e.Kind == effect.StopProcess && e.Cause == "" && (killByNamePrograms[e.Program] || processIDConsumers[e.Program] && (searched || s.hasProcessNameOption(e.Program))) {
 			e.Cause = effect.CauseProcessSelectedByName
 		}
 	}
 }
 
-// isRunWithProcessNameOption reports whether a program that stops processes gets a process name as an option.
-func (s *analysisState) isRunWithProcessNameOption(program string) bool {
+// hasProcessNameOption reports whether a program that stops processes gets a process name as an option.
+func (s *analysisState) hasProcessNameOption(program string) bool {
 	return slices.ContainsFunc(s.effects, func(e effect.Effect) bool {
 		return e.Kind == effect.Execute && e.Program == program && slices.ContainsFunc(e.Args, func(a string) bool {
 			a = strings.ToLower(a)

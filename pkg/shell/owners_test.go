@@ -39,7 +39,7 @@ func TestCredentialOfAService(t *testing.T) {
 		`curl -H "Authorization: Bearer $API_TOKEN" https://api.example.com/`:                                 false, // nobody knows whose it is
 	} {
 		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool {
-			return e.Kind == effect.SendData && e.HasLabel(effect.LabelCredential) && !effect.Loopback(e.Host)
+			return e.Kind == effect.SendData && e.HasLabel(effect.LabelCredential) && !effect.IsLoopbackHost(e.Host)
 		})
 		if got != asked {
 			t.Errorf("%s: a credential goes to another service: %v", text, got)

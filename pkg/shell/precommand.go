@@ -81,7 +81,7 @@ func (s *analysisState) invokeBuiltinOrProgram(argv []abstract.Value, io abstrac
 	return s.walkArgv(argv, io, func(name string, argv []abstract.Value, io abstract.Streams) abstract.Value {
 		var outs []abstract.Value
 		var walks []func()
-		if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name && a.isHashTableEntry }) {
+		if slices.ContainsFunc(s.aliases, func(a alias) bool { return a.name == name && a.isCommandHashEntry }) {
 			walks = append(walks, func() { outs = append(outs, s.recordUnexpandedAliasCall(argv)) })
 		}
 		if walks = append(walks, func() { outs = append(outs, s.runBuiltinOrProgram(name, argv, io)) }); len(walks) == 1 {

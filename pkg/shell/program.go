@@ -48,7 +48,7 @@ var programsHarmlessWithAnyArgument = map[string]bool{"echo": true, "printf": tr
 // walkProgramWithKnownSyntax runs a program according to its entry in package command; words begins with the program's name.
 func (s *analysisState) walkProgramWithKnownSyntax(base string, words []command.Word, argv []abstract.Value, io abstract.Streams) abstract.Value {
 	use := command.Interpret(words)
-	if listed := s.operandsReadFromLists(use, io); listed != nil {
+	if listed := s.readOperandLists(use, io); listed != nil {
 		use = command.Interpret(words, listed...)
 	}
 	use.AddRemoteChangeTargets(s.remoteTargetsFromEnvironment(base)...)
@@ -57,7 +57,7 @@ func (s *analysisState) walkProgramWithKnownSyntax(base string, words []command.
 		class = effect.UnknownClass
 	}
 	if class == effect.ReadOnly || class == effect.LocalWrite {
-		if s.mayCommandTextAssign(variableSetIfPATHStartsOutsideSystem) {
+		if s.mayCommandTextAssign(nonSystemPATHVariable) {
 			class = effect.UnknownClass
 		}
 	}
@@ -65,7 +65,7 @@ func (s *analysisState) walkProgramWithKnownSyntax(base string, words []command.
 	s.recordExecuteEffect(argv, base, class, use.Harms...)
 	s.markProgramDataLosses(use)
 	out := s.recordProgramEffects(base, argv, use, io)
-	s.markReadsWithoutPrintedValues(base, argv, use, at)
+	s.markNonPrintingFileReads(base, argv, use, at)
 	if s.walkedScriptCount > read && at < len(s.effects) && runsShellFile(use) {
 		s.effects[at].Class = effect.LocalWrite // the effects of the script are recorded separately
 	}
@@ -187,7 +187,7 @@ func (s *analysisState) recordProgramEffects(base string, argv []abstract.Value,
 	if use.Class == effect.UnknownClass {
 		for _, v := range argv[1:] {
 			if !use.IsWindowsProgram || !strings.HasPrefix(v.Text, "/") {
-				f.readContent.Taint |= s.recordWordIfPathOrURL(v)
+				f.readContent.Taint |= s.recordPathOrURL(v)
 			}
 		}
 		if len(use.NestedCommandsAndCode) == 0 && !use.IsWindowsProgram {
@@ -234,10 +234,10 @@ func commandForMessage(base string, args []abstract.Value) string {
 // markProgramDataLosses adds, to the Execute effect that was recorded last, the data that the program
 // deletes besides its operands.
 func (s *analysisState) markProgramDataLosses(use command.Interpretation) {
-	if n := len(s.effects); use.DataLossesBesideOperandEffects != 0 && n > 0 && s.effectSuppressionDepth == 0 && s.remoteOrContainerDepth == 0 && s.effects[n-1].Kind == effect.Execute {
+	if n := len(s.effects); use.NonOperandDataLosses != 0 && n > 0 && s.effectSuppressionDepth == 0 && s.remoteOrContainerDepth == 0 && s.effects[n-1].Kind == effect.Execute {
 		e := &s.effects[n-1]
-		e.Losses |= use.DataLossesBesideOperandEffects
-		if p, pattern := s.workingFolderContext().CanonicalPath(use.DataLossWorkingFolder.Text, false); !pattern {
+		e.Losses |= use.NonOperandDataLosses
+		if p, pattern := s.workingFolderContext().CanonicalPath(use.FolderLosingFiles.Text, false); !pattern {
 			e.FolderLosingFiles = p
 		}
 	}
@@ -261,7 +261,7 @@ func (s *analysisState) emitProgramEffect(use command.Interpretation, f programI
 			s.emitOnce(e)
 		case k == effect.SendData:
 			e.RemoteServiceName = "registry"
-			s.emitForEachPeer(e, f.networkContactEffects)
+			s.emitForEachContactedHost(e, f.networkContactEffects)
 		case k == effect.ChangeSystem && use.InstallsPackagesByNameOnly:
 			e.Cause = effect.CausePackageInstall
 			s.emitOnce(e)
@@ -273,10 +273,10 @@ func (s *analysisState) emitProgramEffect(use command.Interpretation, f programI
 }
 
 // setRemoteChangeDetails fills in the details of a change on another machine.
-func setRemoteChangeDetails(e *effect.Effect, r command.RemoteChange) {
+func setRemoteChangeDetails(e *effect.Effect, r command.RemoteServiceChange) {
 	e.RemoteServiceName, e.RemoteOperationVerb, e.RemoteTargetName = r.Service, r.Verb, r.Target
 	if !r.IsTestTarget {
-		e.Harms = effect.HarmsOfRemoteChange(r.Verb)
+		e.Harms = effect.HarmsOfRemoteOperation(r.Verb)
 	}
 }
 
@@ -324,7 +324,7 @@ func (s *analysisState) recordOperandEffects(base string, argv []abstract.Value,
 		}
 		v := wordValue(t.Word, argv)
 		if use.IsWindowsProgram {
-			v = abstract.EffectPathPatternFromWindowsGlob(v)
+			v = abstract.PatternFromWindowsGlob(v)
 		}
 		switch t.Kind {
 		case effect.HTTPRequest:
@@ -369,8 +369,8 @@ func (s *analysisState) recordOperandEffects(base string, argv []abstract.Value,
 			if t.IsFileContentNormallyUnchanged {
 				s.markEffectsPossible(mark)
 			}
-			if use.DataLossesBesideOperandEffects&effect.LosesNothing != 0 {
-				s.addDataLosses(mark, effect.LosesNothing)
+			if use.NonOperandDataLosses&effect.FileLossNone != 0 {
+				s.addDataLosses(mark, effect.FileLossNone)
 			}
 			if t.IsBackupCopy {
 				s.backupCopyPaths = append(s.backupCopyPaths, p)
@@ -394,7 +394,7 @@ func (s *analysisState) recordOperandEffects(base string, argv []abstract.Value,
 	s.recordTruncations(base, sources, f.writeTargets, wordsSpan(argv))
 	s.recordGitFetchHeadContent(base, argv, &f, &b)
 	f.readContent = b.Value()
-	s.recordLinks(base, sources, f.writeTargets)
+	s.recordFileLinks(base, sources, f.writeTargets)
 	s.recordShieldRename(base, sources, f.writeTargets, wordsSpan(argv))
 	s.recordMoves(moved, f.writeTargets)
 	return f
@@ -507,7 +507,7 @@ func (s *analysisState) emitHostEffect(kind effect.Kind, v abstract.Value) effec
 // programOutput returns a program's standard output and sets the content of the files that it writes.
 func (s *analysisState) programOutput(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams, f programIO) abstract.Value {
 	if !use.IsWindowsProgram && printsShellCodeForEval(base, argv, use.Understood || use.Class != effect.UnknownClass) {
-		if !s.mayCommandTextAssign(variableSetIfPATHStartsOutsideSystem) {
+		if !s.mayCommandTextAssign(nonSystemPATHVariable) {
 			return abstract.Value{}
 		}
 	}
@@ -520,7 +520,7 @@ func (s *analysisState) programOutput(base string, argv []abstract.Value, use co
 	} else {
 		t := s.outputTaint(base, argv, use, io, f)
 		if use.Stdin == command.StreamExecutedCode {
-			t |= abstract.TaintOutputOfInterpreterReadingStdin
+			t |= abstract.TaintStdinInterpreterOutput
 		}
 		if (base == "env" || base == "printenv") && len(use.NestedCommandsAndCode) == 0 {
 			t |= s.environmentDumpTaint(argv)

@@ -7,9 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// walkBothShellsCountingPowerShellEffects walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
+// walkAsPowerShellThenPOSIX walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
 // The effects of both shells are recorded. It returns the number of PowerShell's effects, which come first.
-func (s *analysisState) walkBothShellsCountingPowerShellEffects(text string) int {
+func (s *analysisState) walkAsPowerShellThenPOSIX(text string) int {
 	s.walkSubshell(func() {
 		s.otherLanguageDepth++
 		s.interpretPowerShellText(text)
@@ -19,15 +19,15 @@ func (s *analysisState) walkBothShellsCountingPowerShellEffects(text string) int
 	return mark
 }
 
-// dropPowerShellSyntaxUnknowns removes unknown and run_input effects, from index firstEffect on,
+// dropPowerShellMisreadEffects removes unknown and run_input effects, from index firstEffect on,
 // that were recorded only because a POSIX shell reads PowerShell expressions as program names or
 // cannot parse the text. All other effects stay.
-func (s *analysisState) dropPowerShellSyntaxUnknowns(firstEffect int) {
+func (s *analysisState) dropPowerShellMisreadEffects(firstEffect int) {
 	firstEffect = min(firstEffect, len(s.effects))
 	kept := s.effects[:firstEffect]
 	for _, e := range s.effects[firstEffect:] {
 		if e.Certainty == effect.Unknown && e.Cause == effect.CauseUnparseableText ||
-			(e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunSiblingCommandOutput) && isPowerShellExpression(statementAt(s.analyzedText, e.Span.Start), e.Cause) {
+			(e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunCommandOutput) && isPowerShellExpression(statementAt(s.analyzedText, e.Span.Start), e.Cause) {
 			continue
 		}
 		kept = append(kept, e)
@@ -147,7 +147,7 @@ func mayBePowerShell(text string) bool {
 		rest := trimLeadingVariable(text)
 		return strings.HasPrefix(rest, "(") && strings.Contains(text[:len(text)-len(rest)], ".")
 	}
-	return isPowerShellDeclaration(text) || hasPowerShellAfterCommands(text)
+	return isPowerShellDeclaration(text) || hasPowerShellAfterPlainCommands(text)
 }
 
 // isPowerShellDeclaration reports whether text begins with a PowerShell declaration.
@@ -199,13 +199,13 @@ func beginsFunctionBody(text string) bool {
 	return false
 }
 
-// maxCommandsBeforePowerShell is the maximum number of plain commands before the first PowerShell statement.
-const maxCommandsBeforePowerShell = 8
+// maxPlainCommandsBeforePowerShell is the maximum number of plain commands before the first PowerShell statement.
+const maxPlainCommandsBeforePowerShell = 8
 
-// hasPowerShellAfterCommands reports whether text is lines of plain words, which every shell reads alike, before a PowerShell
+// hasPowerShellAfterPlainCommands reports whether text is lines of plain words, which every shell reads alike, before a PowerShell
 // statement.
-func hasPowerShellAfterCommands(text string) bool {
-	for range maxCommandsBeforePowerShell {
+func hasPowerShellAfterPlainCommands(text string) bool {
+	for range maxPlainCommandsBeforePowerShell {
 		line, rest, ok := strings.Cut(text, "\n")
 		if !ok || strings.Trim(strings.TrimSpace(line), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/\\- ") != "" {
 			return false

@@ -82,7 +82,7 @@ func TestEitherShell(t *testing.T) {
 		"ls\n$a = Get-Item b\n& $p":                           effect.UnknownEffect,
 	} {
 		r := Analyze(text, here())
-		if want == "" && (has(r, effect.UnknownEffect) || has(r, effect.RunSiblingCommandOutput)) || want != "" && !has(r, want) {
+		if want == "" && (has(r, effect.UnknownEffect) || has(r, effect.RunCommandOutput)) || want != "" && !has(r, want) {
 			t.Errorf("%q: want %q\n%s", text, want, list(r))
 		}
 	}
@@ -122,11 +122,11 @@ func TestPartlyKnownPowerShell(t *testing.T) {
 		`pwsh -Command "& '$USER'"`:                   effect.UnknownEffect,
 		`pwsh -Command "iex '$USER'"`:                 effect.UnknownEffect,
 		`pwsh -Command "Write-Host a; $USER"`:         effect.UnknownEffect,
-		`pwsh -Command "Write-Host $(cat f)"`:         effect.RunSiblingCommandOutput,
+		`pwsh -Command "Write-Host $(cat f)"`:         effect.RunCommandOutput,
 		`pwsh -Command "Write-Host $(curl k.test/a)"`: effect.RunDownload,
 	} {
 		r := Analyze(text, here())
-		if want == "" && (has(r, effect.UnknownEffect) || has(r, effect.RunSiblingCommandOutput)) || want != "" && !has(r, want) {
+		if want == "" && (has(r, effect.UnknownEffect) || has(r, effect.RunCommandOutput)) || want != "" && !has(r, want) {
 			t.Errorf("%q: want %q\n%s", text, want, list(r))
 		}
 	}

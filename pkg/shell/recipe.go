@@ -75,7 +75,7 @@ func (c *recipeRunnerArgs) recipeWithInlineCodeAndMakeVariables(recipeText strin
 
 // goalsOf returns the goals of a recipe that run, such as make targets or npm scripts.
 func (c *recipeRunnerArgs) goalsOf(l *command.CodeFileLoader, text string) []string {
-	if len(l.OperandEqualsRecipeGoalsPairs) == 0 {
+	if len(l.RecipeGoalsByOperand) == 0 {
 		if len(c.operands) == 0 && l.RecipeFormat != "docker" {
 			return []string{recipe.DefaultGoal(l.RecipeFormat, text)}
 		}
@@ -85,7 +85,7 @@ func (c *recipeRunnerArgs) goalsOf(l *command.CodeFileLoader, text string) []str
 	if len(c.operands) > 0 {
 		first, next = c.operands[0], c.operands[1:]
 	}
-	for _, goal := range l.OperandEqualsRecipeGoalsPairs {
+	for _, goal := range l.RecipeGoalsByOperand {
 		word, list, _ := strings.Cut(goal, "=")
 		if word != first && (word != "*" || first == "-") {
 			continue

@@ -223,7 +223,7 @@ func (s *analysisState) redirectOutput(io *abstract.Streams, fd string, w abstra
 	mark := len(s.effects)
 	path, pattern := s.emitPathEffect(effect.WriteFile, w, false)
 	if isAppend {
-		s.addDataLosses(mark, effect.LosesNothing)
+		s.addDataLosses(mark, effect.FileLossNone)
 	}
 	s.recordWriteToFileHeldOpen(path)
 	t := &abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern, Append: isAppend, WritesEachListedOrMatchedFile: w.HasPathPerLine || w.DoubleStarExcludesDotDot}
@@ -335,7 +335,7 @@ func (s *analysisState) openNetworkDevice(w abstract.Value) (abstract.Value, *ab
 // deliverOutput writes a command's output to its redirection target and returns the part that goes into the pipe.
 func (s *analysisState) deliverOutput(io abstract.Streams, out abstract.Value) abstract.Value {
 	t := io.Out
-	s.lastOutputSentToRedirectionTarget = out
+	s.lastRedirectedOutput = out
 	switch {
 	case t == nil:
 		return out

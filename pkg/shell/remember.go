@@ -58,7 +58,7 @@ func (s *analysisState) writtenFilesWithTaintLabels() (out []effect.LabelledFile
 	for i := len(s.writtenFiles) - 1; i >= 0; i-- {
 		f := &s.writtenFiles[i]
 		name, suffixed := strings.CutSuffix(f.path, effect.AnyFileSuffixPattern)
-		if f.isPathPattern && (!suffixed || effect.QuoteGlobMeta(name) != name) || f.consumingSubstitution != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
+		if f.isPathPattern && (!suffixed || effect.QuoteGlobMeta(name) != name) || f.consumingProcessSubstitution != nil || strings.HasPrefix(f.path, "/dev/") || slices.Contains(done, f.path) {
 			continue
 		}
 		if !f.isWriteUncertain && !f.appends {

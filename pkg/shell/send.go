@@ -50,19 +50,19 @@ type sentFile struct {
 	isFolder bool
 }
 
-// emitForEachPeer records e for each machine that a program contacts, or once without a machine if it names none.
-func (s *analysisState) emitForEachPeer(e effect.Effect, peers []effect.Effect) {
+// emitForEachContactedHost records e for each machine that a program contacts, or once without a machine if it names none.
+func (s *analysisState) emitForEachContactedHost(e effect.Effect, peers []effect.Effect) {
 	if len(peers) == 0 {
 		s.emitOnce(e)
 	}
-	for _, p := range peers[:min(len(peers), maxNetworkPeers)] {
+	for _, p := range peers[:min(len(peers), maxContactedHosts)] {
 		e.Host, e.URL, e.RemoteTargetName = p.Host, p.URL, p.RemoteTargetName
 		s.emitOnce(e)
 	}
 }
 
-// maxNetworkPeers is the maximum number of machines for which one sent value is recorded.
-const maxNetworkPeers = 8
+// maxContactedHosts is the maximum number of machines for which one sent value is recorded.
+const maxContactedHosts = 8
 
 // recordSentValue records that a value goes to the machines that a program contacts.
 func (s *analysisState) recordSentValue(v abstract.Value, base string, peers []effect.Effect, at effect.CommandTextSpan) {
@@ -73,7 +73,7 @@ func (s *analysisState) recordSentValue(v abstract.Value, base string, peers []e
 	if v.IsGlobPattern && v.Display != "" {
 		e.Reason = "sends " + abstract.ClipForMessage(v.Display)
 	}
-	s.emitForEachPeer(e, peers)
+	s.emitForEachContactedHost(e, peers)
 }
 
 // recordSentData records the data that a network program sends.
@@ -81,7 +81,7 @@ func (s *analysisState) recordSentData(base string, argv []abstract.Value, use c
 	at := wordsSpan(argv)
 	if isSecretStoreCommand(base, argv) { // storing a secret is the program's purpose; it needs approval as a whole
 		if len(f.sentFiles) > 0 || slices.ContainsFunc(argv[1:], func(v abstract.Value) bool { return v.Taint&(thisMachineTaints|abstract.TaintCredentialVariable) != 0 }) || io.Stdin.Taint&thisMachineTaints != 0 {
-			s.emitForEachPeer(effect.Effect{Kind: effect.SendData, Program: base, Span: at, Reason: base + " stores a secret"}, f.networkContactEffects)
+			s.emitForEachContactedHost(effect.Effect{Kind: effect.SendData, Program: base, Span: at, Reason: base + " stores a secret"}, f.networkContactEffects)
 		}
 		return
 	}
@@ -97,7 +97,7 @@ func (s *analysisState) recordSentData(base string, argv []abstract.Value, use c
 	}
 	if use.Stdin == command.StreamUpload || hasStdinArgument(argv) {
 		s.recordUpload(io.Stdin, base, at)
-		if io.Stdin.Taint&abstract.TaintOutputOfInterpreterReadingStdin != 0 && command.Relays[base] {
+		if io.Stdin.Taint&abstract.TaintStdinInterpreterOutput != 0 && command.Relays[base] {
 			s.emitOnce(effect.Effect{Kind: effect.RemoteShell, Program: base, Reason: "sends a shell's output to a network connection", Span: at})
 		}
 	}
@@ -137,7 +137,7 @@ func (s *analysisState) recordCredentialForOtherService(base string, argv []abst
 		if owner == nil || allHostsBelongToCredentialService(owner, peers) {
 			continue
 		}
-		for _, p := range peers[:min(len(peers), maxNetworkPeers)] {
+		for _, p := range peers[:min(len(peers), maxContactedHosts)] {
 			if p.Host == "" {
 				p.Host = hostAfterUserinfo(p.URL)
 			}
@@ -145,7 +145,7 @@ func (s *analysisState) recordCredentialForOtherService(base string, argv []abst
 			if to == "" && strings.Contains(p.URL, "://") && !strings.ContainsAny(p.URL, "$*`") { // a literal URL without a host
 				to = abstract.ClipForMessage(p.URL)
 			}
-			if to == "" || effect.Loopback(p.Host) || owner.Serves(p.Host) {
+			if to == "" || effect.IsLoopbackHost(p.Host) || owner.Serves(p.Host) {
 				continue
 			}
 			s.emitOnce(effect.Effect{Kind: effect.SendData, Program: base, Host: p.Host, URL: p.URL, DataLabels: []effect.TaintLabel{effect.LabelCredential}, Span: v.SourceSpan,
@@ -211,7 +211,7 @@ func (s *analysisState) recordSentFile(base string, file sentFile, peers []effec
 	if len(e.DataLabels) == 0 && e.Path != "" && len(s.writtenFileContents(e.Path, e.PathIsPattern)) == 0 && effect.IsMeantForPublication(e.Path, e.PathIsPattern) {
 		e.DataLabels = []effect.TaintLabel{effect.LabelPublishableData}
 	}
-	s.emitForEachPeer(e, peers)
+	s.emitForEachContactedHost(e, peers)
 }
 
 // isOnlyURLHostUnknown reports whether the unknown part of a word is only the host, and not data sent to it: "http://$(minikube

@@ -18,10 +18,10 @@ func isEnvFile(p string) bool {
 	return base == ".env" || strings.HasPrefix(base, ".env.")
 }
 
-// markReadsWithoutPrintedValues marks files that a program reads but does not print: workspace settings given in an option,
+// markNonPrintingFileReads marks files that a program reads but does not print: workspace settings given in an option,
 // settings of which only the names are printed, and the program's own login key.
-func (s *analysisState) markReadsWithoutPrintedValues(base string, argv []abstract.Value, use command.Interpretation, firstEffect int) {
-	keys := printsOnlyVariableNamesOfEnvFile(base, argv)
+func (s *analysisState) markNonPrintingFileReads(base string, argv []abstract.Value, use command.Interpretation, firstEffect int) {
+	keys := printsOnlyDotenvNames(base, argv)
 	for i := firstEffect; i < len(s.effects); i++ {
 		e := &s.effects[i]
 		if e.Kind != effect.ReadFile || e.PathIsPattern || e.Recursive {
@@ -29,7 +29,7 @@ func (s *analysisState) markReadsWithoutPrintedValues(base string, argv []abstra
 		}
 		at := slices.IndexFunc(argv, func(v abstract.Value) bool { return v.SourceSpan == e.Span })
 		if isSSHPrivateKeyArgument(base, argv, e.Path) || at > 0 && isEnvFile(e.Path) && s.inWorkspace(e.Path) && (keys || isSettingsFileArgument(base, argv, at, use)) {
-			e.Cause = effect.CauseFileReadWithoutPrintingContents
+			e.Cause = effect.CauseUnprintedFileRead
 		}
 	}
 }
@@ -66,8 +66,8 @@ func isSettingsFileArgument(base string, argv []abstract.Value, at int, use comm
 	return composes && !slices.ContainsFunc(argv, func(v abstract.Value) bool { return !v.IsLiteral() || v.Text == "config" || v.Text == "convert" })
 }
 
-// printsOnlyVariableNamesOfEnvFile reports whether a program prints only the names of NAME=VALUE lines in a settings file.
-func printsOnlyVariableNamesOfEnvFile(programBaseName string, argv []abstract.Value) bool {
+// printsOnlyDotenvNames reports whether a program prints only the names of NAME=VALUE lines in a settings file.
+func printsOnlyDotenvNames(programBaseName string, argv []abstract.Value) bool {
 	last := len(argv) - 1
 	return last > 1 && argv[last].IsLiteral() && isEnvFile(argv[last].Text) && printsOnlyVariableNames(programBaseName, argv[:last])
 }
@@ -81,14 +81,14 @@ func printsOnlyVariableNames(base string, argv []abstract.Value) bool {
 		}
 		words = append(words, v.Text)
 	}
-	expr := variableNamesOnlyArgsByProgram[base]
+	expr := variableNamePrintingArgPatterns[base]
 	return expr != nil && expr().MatchString(strings.Join(words, "\x00"))
 }
 
-// variableNamesOnlyArgsByProgram maps a program to a pattern of arguments with which it prints no values of
+// variableNamePrintingArgPatterns maps a program to a pattern of arguments with which it prints no values of
 // NAME=VALUE lines. The pattern matches the arguments joined with NUL bytes, without the name of the file that
 // the program reads.
-var variableNamesOnlyArgsByProgram = map[string]func() *regexp.Regexp{
+var variableNamePrintingArgPatterns = map[string]func() *regexp.Regexp{
 	"cut":  prefilter.LazyRegexp(`^(-d\x00?=\x00-f\x00?1|-f\x00?1\x00-d\x00?=|--delimiter==\x00--fields=1)$`),
 	"sed":  prefilter.LazyRegexp(`^(-i\x00(-[Er]\x00)?(-e\x00)?(s/[^/\n\\]*/[^/\n\\]*/|s\|[^|\n\\]*\|[^|\n\\]*\||s#[^#\n\\]*#[^#\n\\]*#)g?|(-[Er]\x00)?(s/=\.\*\$?/[^/&\\]*/|s\|=\.\*\$?\|[^|&\\]*\|)g?)$`),
 	"awk":  prefilter.LazyRegexp(`^-F\x00?=\x00(NF|/[^/]*/|!/[^/]*/)? *\{ *print \$1;? *\}$`),
@@ -96,11 +96,11 @@ var variableNamesOnlyArgsByProgram = map[string]func() *regexp.Regexp{
 	"wc":   prefilter.LazyRegexp(`^-[lcw]$`),
 }
 
-// recordVariablesFromSourcedEnvFiles marks the reads of .env files in the workspace, among the effects from
+// recordSourcedDotenvVariables marks the reads of .env files in the workspace, among the effects from
 // index firstEffect on, as reads that print nothing, because the shell only loaded the files.
 // shellBeforeSourcing is the state of the shell before the load. Each variable that has changed since then
 // stores the effect that read its file; recordShownVariable uses this effect.
-func (s *analysisState) recordVariablesFromSourcedEnvFiles(firstEffect int, shellBeforeSourcing *Shell) {
+func (s *analysisState) recordSourcedDotenvVariables(firstEffect int, shellBeforeSourcing *Shell) {
 	for i := firstEffect; i < len(s.effects); i++ {
 		e := &s.effects[i]
 		if e.Kind != effect.ReadFile || e.PathIsPattern || !isEnvFile(e.Path) || !s.inWorkspace(e.Path) {
@@ -114,7 +114,7 @@ func (s *analysisState) recordVariablesFromSourcedEnvFiles(firstEffect int, shel
 				s.Shell.setVariable(name, v)
 			}
 		}
-		e.Cause = effect.CauseFileReadWithoutPrintingContents
+		e.Cause = effect.CauseUnprintedFileRead
 	}
 }
 

@@ -19,7 +19,7 @@ func Analyze(text string, at *effect.PathContext) effect.CommandAnalysis {
 		at = &effect.PathContext{}
 	}
 	s := newState(text, at)
-	defer s.releaseState()
+	defer s.returnToPool()
 	return s.analyze()
 }
 
@@ -32,8 +32,8 @@ func newState(text string, at *effect.PathContext) *analysisState {
 	return s
 }
 
-// releaseState returns the state to the pool. Only the results may be used afterwards.
-func (s *analysisState) releaseState() {
+// returnToPool returns the state to the pool. Only the results may be used afterwards.
+func (s *analysisState) returnToPool() {
 	effects := s.effects
 	clear(effects)
 	*s = analysisState{effects: effects[:0]}
@@ -65,7 +65,7 @@ func (s *analysisState) analyze() (r effect.CommandAnalysis) {
 				s.interpretCmdExeText(text)
 			})
 		}
-		own = s.walkBothShellsCountingPowerShellEffects(text)
+		own = s.walkAsPowerShellThenPOSIX(text)
 	case looksLikeCmdExe(text):
 		s.otherLanguageDepth++
 		s.interpretCmdExeText(text)
@@ -74,15 +74,15 @@ func (s *analysisState) analyze() (r effect.CommandAnalysis) {
 			s.parseAndWalkShellText(text)
 		}
 	case mayBePowerShell(text):
-		own = s.walkBothShellsCountingPowerShellEffects(text)
+		own = s.walkAsPowerShellThenPOSIX(text)
 	default:
 		s.parseAndWalkShellText(text)
 	}
 	s.walkTrapsAndUncalledFunctions()
-	s.recordLaterEffectsOfWrittenFiles()
+	s.recordWrittenFileRunEffects()
 	s.recordPackageSourceEdits()
 	if own >= 0 {
-		s.dropPowerShellSyntaxUnknowns(own)
+		s.dropPowerShellMisreadEffects(own)
 	}
 	return s.result()
 }

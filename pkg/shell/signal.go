@@ -29,9 +29,9 @@ const (
 // hosts then run the action without a verdict.
 func (s *analysisState) recordSignalsToShieldOrHost(base string, argv []abstract.Value, use command.Interpretation) {
 	if last := argv[len(argv)-1]; base == "kill" && last.Text == "-1" && len(argv) > 2 { // kill reads -1 as an option, not as a process
-		use.Signals = append(use.Signals, command.Signal{SelectedBy: command.ProcessByID, Word: commandWords(argv[len(argv)-1:])[0]})
+		use.ProcessSignals = append(use.ProcessSignals, command.ProcessSignal{SelectedBy: command.ProcessSelectionByID, ProcessSelector: commandWords(argv[len(argv)-1:])[0]})
 	}
-	if len(use.Signals) == 0 || s.remoteOrContainerDepth > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.Loopback(e.Host) }) {
+	if len(use.ProcessSignals) == 0 || s.remoteOrContainerDepth > 0 && !slices.ContainsFunc(s.effects, func(e effect.Effect) bool { return e.Host != "" && effect.IsLoopbackHost(e.Host) }) {
 		return
 	}
 	signal := signalNameInArguments(argv)
@@ -40,14 +40,14 @@ func (s *analysisState) recordSignalsToShieldOrHost(base string, argv []abstract
 	}
 	stopping := signal == "STOP" || signal == "TSTP" || signal == "TTIN" || signal == "TTOU"
 	most := signalMissesShield
-	for _, g := range use.Signals {
-		most = max(most, s.shieldReachabilityOfSignal(g, wordValue(g.Word, argv), argv, stopping))
+	for _, g := range use.ProcessSignals {
+		most = max(most, s.signalCertainty(g, wordValue(g.ProcessSelector, argv), argv, stopping))
 	}
 	if slices.ContainsFunc(argv, func(a abstract.Value) bool { return len(a.Text) > 4 && strings.HasPrefix("--inverse", a.Text) }) {
 		most = signalReachesShield // --inverse: the signal goes to all processes except the named ones
 	}
 	// pkill and killall without a name mean all processes of a user.
-	if group := slices.ContainsFunc(use.Signals, func(g command.Signal) bool { return g.SelectedBy == command.ProcessByUserGroupOrSession }); group && !slices.ContainsFunc(use.Signals, signalSelectsProcessByName) {
+	if group := slices.ContainsFunc(use.ProcessSignals, func(g command.ProcessSignal) bool { return g.SelectedBy == command.ProcessSelectionByUserOrSession }); group && !slices.ContainsFunc(use.ProcessSignals, signalSelectsProcessByName) {
 		most = signalReachesShield
 	}
 	if most == signalMissesShield {
@@ -60,8 +60,8 @@ func (s *analysisState) recordSignalsToShieldOrHost(base string, argv []abstract
 }
 
 // signalSelectsProcessByName reports whether a signal goes only to processes with a given name or command line.
-func signalSelectsProcessByName(g command.Signal) bool {
-	return (g.SelectedBy == command.ProcessByName || g.SelectedBy == command.ProcessByNamePattern || g.SelectedBy == command.ProcessByCommandLine || g.SelectedBy == command.ProcessByWholeName) && !strings.HasPrefix(g.Word.Text, "-") // a word that begins with - is the signal
+func signalSelectsProcessByName(g command.ProcessSignal) bool {
+	return (g.SelectedBy == command.ProcessSelectionByName || g.SelectedBy == command.ProcessSelectionByNamePattern || g.SelectedBy == command.ProcessSelectionByCommandLine || g.SelectedBy == command.ProcessSelectionByWholeName) && !strings.HasPrefix(g.ProcessSelector.Text, "-") // a word that begins with - is the signal
 }
 
 // signalNameInArguments returns the name, without SIG, of the signal in the arguments of kill and the like; "" if there is
@@ -93,26 +93,26 @@ var signalNameByNameOrNumber = map[string]string{
 	"TTIN": "TTIN", "21": "TTIN", "TTOU": "TTOU", "22": "TTOU", "HUP": "HUP", "TERM": "TERM", "KILL": "KILL", "INT": "INT", "1": "HUP", "2": "INT", "9": "KILL", "15": "TERM",
 }
 
-// shieldReachabilityOfSignal returns whether a signal reaches shield, a program of its hook command or the host
+// signalCertainty returns whether a signal reaches shield, a program of its hook command or the host
 // of the agent: certainly, possibly or not at all. The word v names the processes that get the signal, as
 // g.SelectedBy says.
-func (s *analysisState) shieldReachabilityOfSignal(g command.Signal, v abstract.Value, argv []abstract.Value, isStopSignal bool) signalToShieldCertainty {
+func (s *analysisState) signalCertainty(g command.ProcessSignal, v abstract.Value, argv []abstract.Value, isStopSignal bool) signalToShieldCertainty {
 	switch g.SelectedBy {
-	case command.ProcessByID:
-		return s.signalReachByPID(v, argv, isStopSignal)
-	case command.ProcessByParent:
+	case command.ProcessSelectionByID:
+		return s.signalCertaintyByPID(v, argv, isStopSignal)
+	case command.ProcessSelectionByParent:
 		if isParentPID(v) {
 			return signalReachesShield
 		}
 		return signalMissesShield
-	case command.ProcessByUserGroupOrSession:
+	case command.ProcessSelectionByUserOrSession:
 		if isStopSignal {
 			return signalMayReachShield
 		}
 		return signalMissesShield
-	case command.ProcessByOpenFile:
-		return s.signalReachToProcessesUsingFile(v)
-	case command.ProcessByName, command.ProcessByNamePattern, command.ProcessByCommandLine, command.ProcessByWholeName:
+	case command.ProcessSelectionByOpenFile:
+		return s.signalCertaintyByOpenFile(v)
+	case command.ProcessSelectionByName, command.ProcessSelectionByNamePattern, command.ProcessSelectionByCommandLine, command.ProcessSelectionByWholeName:
 	}
 	ignore := slices.ContainsFunc(argv, func(a abstract.Value) bool { return a.Text == "-i" || a.Text == "-I" || a.Text == "--ignore-case" })
 	switch {
@@ -121,14 +121,14 @@ func (s *analysisState) shieldReachabilityOfSignal(g command.Signal, v abstract.
 			return signalMayReachShield
 		}
 		return signalMissesShield
-	case g.SelectedBy == command.ProcessByName:
-		return s.signalReachByProcessName(v, ignore)
+	case g.SelectedBy == command.ProcessSelectionByName:
+		return s.signalCertaintyByProcessName(v, ignore)
 	}
 	by := g.SelectedBy
-	if by != command.ProcessByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return isPgrepFullMatchOption(a.Text) }) { // bundled options
-		by = command.ProcessByCommandLine
+	if by != command.ProcessSelectionByName && slices.ContainsFunc(argv, func(a abstract.Value) bool { return isPgrepFullMatchOption(a.Text) }) { // bundled options
+		by = command.ProcessSelectionByCommandLine
 	}
-	return s.signalReachByProcessPattern(v, by, ignore)
+	return s.signalCertaintyByProcessPattern(v, by, ignore)
 }
 
 // isPgrepFullMatchOption reports whether an option of pgrep and pkill makes them match full command lines.
@@ -137,10 +137,10 @@ func isPgrepFullMatchOption(option string) bool {
 	return option == "--full" || short && strings.Contains(letters, "f") && strings.Trim(letters, "abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// signalReachToProcessesUsingFile returns whether a signal to all processes that use a file reaches shield or
+// signalCertaintyByOpenFile returns whether a signal to all processes that use a file reaches shield or
 // the agent's host. It does if the file is their program or a program of shield's hook command, or
 // if the file is the folder in which they run or a parent of it.
-func (s *analysisState) signalReachToProcessesUsingFile(file abstract.Value) signalToShieldCertainty {
+func (s *analysisState) signalCertaintyByOpenFile(file abstract.Value) signalToShieldCertainty {
 	if isShieldOrHostProgram(path.Base(file.Text)) {
 		return signalReachesShield
 	}
@@ -155,8 +155,8 @@ func liesIn(p, folder string) bool {
 	return p == folder || strings.HasPrefix(p, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// signalReachByPID handles a signal to a process ID; kill also accepts a process name.
-func (s *analysisState) signalReachByPID(v abstract.Value, argv []abstract.Value, stopping bool) signalToShieldCertainty {
+// signalCertaintyByPID handles a signal to a process ID; kill also accepts a process name.
+func (s *analysisState) signalCertaintyByPID(v abstract.Value, argv []abstract.Value, stopping bool) signalToShieldCertainty {
 	number := strings.TrimLeft(v.Text, "0123456789") == "" && v.Text != ""
 	switch {
 	case isParentPID(v), v.Text == "-1":
@@ -169,8 +169,8 @@ func (s *analysisState) signalReachByPID(v abstract.Value, argv []abstract.Value
 		}
 		return signalMissesShield
 	case v.IsLiteral():
-		return s.signalReachByProcessName(v, false)
-	case s.effectsSelectShieldOrHostProcess():
+		return s.signalCertaintyByProcessName(v, false)
+	case s.searchesForShieldProcess():
 		return signalReachesShield
 	case stopping && v.Origin&^abstract.OriginUnsetVariable != 0:
 		return signalMayReachShield
@@ -183,9 +183,9 @@ func isParentPID(v abstract.Value) bool {
 	return !v.IsLiteral() && strings.Contains(v.String(), "PPID")
 }
 
-// signalReachByProcessName compares a process name with the names of shield, the programs of its
+// signalCertaintyByProcessName compares a process name with the names of shield, the programs of its
 // hook command, and the agent hosts.
-func (s *analysisState) signalReachByProcessName(v abstract.Value, ignoreCase bool) signalToShieldCertainty {
+func (s *analysisState) signalCertaintyByProcessName(v abstract.Value, ignoreCase bool) signalToShieldCertainty {
 	name := programName(strings.ReplaceAll(v.Text, `\`, "/"))
 	if ignoreCase {
 		name = strings.ToLower(name)
@@ -199,19 +199,19 @@ func (s *analysisState) signalReachByProcessName(v abstract.Value, ignoreCase bo
 	return signalMissesShield
 }
 
-// signalReachByProcessPattern matches a regular expression against the names of the guard programs (shield, its
+// signalCertaintyByProcessPattern matches a regular expression against the names of the guard programs (shield, its
 // hook programs and the agent hosts), and for ProcessByCommandLine also against their command
 // lines.
-func (s *analysisState) signalReachByProcessPattern(v abstract.Value, by command.ProcessSelection, ignore bool) signalToShieldCertainty {
+func (s *analysisState) signalCertaintyByProcessPattern(v abstract.Value, by command.ProcessSelection, ignore bool) signalToShieldCertainty {
 	text := v.Text
 	if v.IsGlobPattern {
 		text = patternAsShellText(v.Text)
 		if strings.Contains(text, abstract.UnknownPlaceholderVariable) {
-			return s.signalReachByProcessName(v, ignore)
+			return s.signalCertaintyByProcessName(v, ignore)
 		}
 	}
 	for _, text := range []string{text, v.String()} {
-		if by == command.ProcessByWholeName {
+		if by == command.ProcessSelectionByWholeName {
 			text = "^(?:" + text + ")$"
 		}
 		if ignore {
@@ -221,17 +221,17 @@ func (s *analysisState) signalReachByProcessPattern(v abstract.Value, by command
 		if err != nil {
 			return signalMayReachShield // a pattern that Go cannot compile may be valid in POSIX
 		}
-		if slices.ContainsFunc(shieldAndHostPrograms(), re.MatchString) || by == command.ProcessByCommandLine && slices.ContainsFunc(s.shieldAndHostCommandLines(), re.MatchString) {
+		if slices.ContainsFunc(shieldAndHostPrograms(), re.MatchString) || by == command.ProcessSelectionByCommandLine && slices.ContainsFunc(s.shieldAndHostCommandLines(), re.MatchString) {
 			return signalReachesShield
 		}
 	}
 	return signalMissesShield
 }
 
-// effectsSelectShieldOrHostProcess reports whether the text lists processes and selects shield, its hook's
+// searchesForShieldProcess reports whether the text lists processes and selects shield, its hook's
 // programs or agent hosts, or asks for a parent process. An unknown process ID can then be the ID
 // of such a process.
-func (s *analysisState) effectsSelectShieldOrHostProcess() bool {
+func (s *analysisState) searchesForShieldProcess() bool {
 	lists, chosen := false, false
 	for i := range s.effects {
 		e := &s.effects[i]
@@ -241,9 +241,9 @@ func (s *analysisState) effectsSelectShieldOrHostProcess() bool {
 		case e.Kind != effect.Execute:
 		case command.ProcessListers[e.Program]:
 			lists = true
-			by := command.ProcessByNamePattern
+			by := command.ProcessSelectionByNamePattern
 			if slices.ContainsFunc(e.Args, isPgrepFullMatchOption) {
-				by = command.ProcessByCommandLine
+				by = command.ProcessSelectionByCommandLine
 			}
 			for _, a := range e.Args {
 				switch v := abstract.Lit(a); {
@@ -251,9 +251,9 @@ func (s *analysisState) effectsSelectShieldOrHostProcess() bool {
 					chosen = true
 				case strings.HasPrefix(a, "-"):
 				case e.Program == "pgrep":
-					chosen = chosen || s.signalReachByProcessPattern(v, by, false) != signalMissesShield
+					chosen = chosen || s.signalCertaintyByProcessPattern(v, by, false) != signalMissesShield
 				case e.Program == "lsof" || e.Program == "fuser":
-					chosen = chosen || s.signalReachToProcessesUsingFile(v) != signalMissesShield
+					chosen = chosen || s.signalCertaintyByOpenFile(v) != signalMissesShield
 				default:
 					chosen = chosen || isShieldOrHostProgram(programName(a))
 				}

@@ -43,15 +43,15 @@ func packageSourceEffect(address string, isPattern, allowsCodeHosts bool) (e eff
 	return effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "packages", RemoteOperationVerb: "redirect", Harms: []effect.Harm{effect.RedirectsTraffic}, URL: url, Host: host, PathIsPattern: isPattern || host == ""}, true
 }
 
-// packageSourceFiles match the file names of each entry of [knowledge.SourceForms], the settings
+// packageSourceSettingsMatcher match the file names of each entry of [knowledge.SourceForms], the settings
 // that name package sources.
-var packageSourceFiles = sync.OnceValue(func() *globListMatcher {
+var packageSourceSettingsMatcher = sync.OnceValue(func() *globListMatcher {
 	return newGlobListMatcher(len(knowledge.SourceForms), func(i int) []string { return knowledge.SourceForms[i].Files })
 })
 
 // packageSourceSettingsForFile returns the forms in which a file can name package sources; none for other files.
 func packageSourceSettingsForFile(filePath string) (out []*knowledge.PackageSourceSetting) {
-	for _, i := range packageSourceFiles().matchingLists(filePath) {
+	for _, i := range packageSourceSettingsMatcher().matchingLists(filePath) {
 		out = append(out, &knowledge.SourceForms[i])
 	}
 	return out

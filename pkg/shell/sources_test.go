@@ -29,7 +29,7 @@ func redirected(effects []effect.Effect) string {
 // images come: by options, settings, variables, and files that they write or edit.
 func TestSources(t *testing.T) {
 	t.Parallel()
-	packageSourceFiles() // panics where names of files of pkg/knowledge/sources.yaml are no globs
+	packageSourceSettingsMatcher() // panics where names of files of pkg/knowledge/sources.yaml are no globs
 	for _, c := range [...]struct{ text, want string }{
 		{"pip install -i https://r.test/simple x", "r.test"},
 		{"pip install --index-url=https://pypi.org/simple --extra-index-url https://r.test x", "r.test"},

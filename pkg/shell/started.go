@@ -41,7 +41,7 @@ func (s *analysisState) walkStartupFiles(program string, argv []abstract.Value) 
 	for _, name := range names {
 		for i := len(s.writtenFiles) - 1; i >= 0 && s.spendSteps(1); i-- {
 			if f := s.writtenFiles[i]; path.Base(f.path) == name || program == "fish" && path.Ext(f.path) == ".fish" {
-				s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", f.content, program, f.content.SourceSpan, nil) })
+				s.walkDeferredCode(func() { s.walkExecutedText("shell", f.content, program, f.content.SourceSpan, nil) })
 			}
 		}
 		if !set || s.initialPathContext.ReadScript == nil || !home.val.IsLiteral() {
@@ -49,7 +49,7 @@ func (s *analysisState) walkStartupFiles(program string, argv []abstract.Value) 
 		}
 		if p, pattern := s.workingFolderContext().CanonicalPath(home.val.Text+"/"+name, false); !pattern && path.Dir(p) != s.initialPathContext.Home {
 			if data, err := s.initialPathContext.ReadScript(p); err == nil {
-				s.walkCodeRunAnytime(func() { s.walkExecutedText("shell", abstract.Lit(string(data)), program, home.val.SourceSpan, nil) })
+				s.walkDeferredCode(func() { s.walkExecutedText("shell", abstract.Lit(string(data)), program, home.val.SourceSpan, nil) })
 			}
 		}
 	}

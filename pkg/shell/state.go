@@ -17,21 +17,21 @@ type analysisState struct {
 	stateSharedByAllShells
 	nestedTextScope
 
-	analyzedText                      string
-	initialPathContext                *effect.PathContext
-	effects                           []effect.Effect
-	writtenFileTexts                  []effect.WrittenFileText
-	resolvedCommandLines              strings.Builder
-	stepsSpent                        int
-	isAnalysisAborted                 bool
-	hasPlusSignInText                 bool           // the text contains ${x+word}, which tests whether a variable is set
-	lastOutputSentToRedirectionTarget abstract.Value // output that the last statement sent to its redirection target
-	isReadDifferentlyByZsh            bool           // zsh reads part of the current command differently
-	walkedScriptCount                 int            // shell scripts that were read and walked
-	argumentsWithoutRecordedEffect    []string       // words and inputs without an effect
-	unpackedBytes                     int64          // bytes unpacked from archives
-	unknownExecutedTextCount          int            // texts that run with completely unknown content
-	unanalyzedTextCount               int            // code texts that run but were not analysed: SQL and similar languages, or binary scripts
+	analyzedText                   string
+	initialPathContext             *effect.PathContext
+	effects                        []effect.Effect
+	writtenFileTexts               []effect.WrittenFileText
+	resolvedCommandLines           strings.Builder
+	stepsSpent                     int
+	isAnalysisAborted              bool
+	hasPlusSignInText              bool           // the text contains ${x+word}, which tests whether a variable is set
+	lastRedirectedOutput           abstract.Value // output that the last statement sent to its redirection target
+	isReadDifferentlyByZsh         bool           // zsh reads part of the current command differently
+	walkedScriptCount              int            // shell scripts that were read and walked
+	argumentsWithoutRecordedEffect []string       // words and inputs without an effect
+	unpackedBytes                  int64          // bytes unpacked from archives
+	unknownExecutedTextCount       int            // texts that run with completely unknown content
+	unanalyzedTextCount            int            // code texts that run but were not analysed: SQL and similar languages, or binary scripts
 }
 
 // A stateSharedByAllShells is the data that all shells of the analysed text share. It only grows: a write that
@@ -41,7 +41,7 @@ type stateSharedByAllShells struct {
 	filesReadAfterWrite          []string // files that the text has written and then read
 	pathsReadByConcurrentJobs    []string // files that a concurrent part of the text reads
 	pathsWrittenByConcurrentJobs []string // files that a concurrent part may write at any time
-	links                        []link
+	fileLinks                    []fileLink
 	moves                        []fileMove
 	gitRemotes                   []command.GitRemote   // remotes that the text adds to git repositories
 	backupCopyPaths              []string              // paths of backup copies of edited files
@@ -62,19 +62,19 @@ type nestedTextScope struct {
 	functionExits, currentLineExitStates *earlyExitStates   // exits of the function and of the line being walked
 	loopExits                            []*earlyExitStates // exits of the enclosing loops
 
-	nestingDepth                int
-	scriptFileNestingDepth      int         // nesting depth of scripts and recipes on disk
-	remoteOrContainerDepth      int         // nesting depth of commands on another machine or in a container
-	remoteMachineDepth          int         // nesting depth of commands on another machine; containers do not count
-	persistentContainerDepth    int         // nesting depth of containers that keep data: already running, with a named volume, or of a compose service
-	bindMounts                  []bindMount // bind mounts of the container being walked
-	capturedOutputDepth         int         // nesting depth of text whose output another part of the text reads
-	childShellDepth             int         // nesting depth of child shells, which may exit before the text ends
-	otherLanguageDepth          int         // nesting depth of code in other languages, which may print its input
-	effectSuppressionDepth      int         // if > 0, effects are not recorded, only values computed
-	functionCallDepth           int         // depth of function calls
-	activeRecipePathsAndGoals   []string    // recipes being walked, with their goals
-	enclosingCommandOutputPaths []string    // output files of the enclosing commands
+	nestingDepth                 int
+	scriptFileNestingDepth       int         // nesting depth of scripts and recipes on disk
+	remoteOrContainerDepth       int         // nesting depth of commands on another machine or in a container
+	remoteMachineDepth           int         // nesting depth of commands on another machine; containers do not count
+	persistentDataContainerDepth int         // nesting depth of containers that keep data: already running, with a named volume, or of a compose service
+	bindMounts                   []bindMount // bind mounts of the container being walked
+	capturedOutputDepth          int         // nesting depth of text whose output another part of the text reads
+	childShellDepth              int         // nesting depth of child shells, which may exit before the text ends
+	otherLanguageDepth           int         // nesting depth of code in other languages, which may print its input
+	effectSuppressionDepth       int         // if > 0, effects are not recorded, only values computed
+	functionCallDepth            int         // depth of function calls
+	activeRecipePathsAndGoals    []string    // recipes being walked, with their goals
+	enclosingCommandOutputPaths  []string    // output files of the enclosing commands
 
 	isStderrMergedByEnclosingCommand bool             // an enclosing command redirects errors to its output
 	currentCommandWords              []*syntax.Word   // the words of the command being walked

@@ -21,7 +21,7 @@ func (s *analysisState) walkSubscripts(v abstract.Value, isEvaluatedAsNumber boo
 		at = s.span(0, len(s.analyzedText))
 	}
 	for _, sub := range subscriptsWithCommands(v.Text, isEvaluatedAsNumber) {
-		s.walkCodeRunAnytime(func() { s.walkExpansionsInPlainText(sub, at) })
+		s.walkDeferredCode(func() { s.walkExpansionsInPlainText(sub, at) })
 	}
 }
 

@@ -43,7 +43,7 @@ func (s *analysisState) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Va
 	path := "/dev/fd/" + strconv.Itoa(63-len(s.writtenFiles)%40) + "." + strconv.Itoa(len(s.writtenFiles))
 	show := s.analyzedTextExcerptForDisplay(int(p.Pos().Offset()), int(p.End().Offset()))
 	if p.Op == syntax.CmdOut {
-		s.addFile(writtenFile{path: path, consumingSubstitution: p, spanOfTextAroundSubstitution: s.spanOfNestedText, offsetOfTextAroundSubstitution: s.offsetInAnalyzedText})
+		s.addFile(writtenFile{path: path, consumingProcessSubstitution: p, spanAroundProcessSubstitution: s.spanOfNestedText, processSubstitutionTextOffset: s.offsetInAnalyzedText})
 		return abstract.Value{Text: path, SourceSpan: s.spanOf(p)}
 	}
 	var out abstract.Value

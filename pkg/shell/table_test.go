@@ -104,7 +104,7 @@ func TestTable(t *testing.T) {
 // attacks are the kinds of effects that a command of testdata/harmless.txt
 // must not have.
 var attacks = map[effect.Kind]bool{
-	effect.RunDownload: true, effect.RunDecodedText: true, effect.RunSiblingCommandOutput: true, effect.SendSecret: true, effect.RemoteShell: true, effect.TamperWithShield: true,
+	effect.RunDownload: true, effect.RunDecodedText: true, effect.RunCommandOutput: true, effect.SendSecret: true, effect.RemoteShell: true, effect.TamperWithShield: true,
 	effect.DestroyData: true, effect.UnknownEffect: true, effect.ReadSecret: true, effect.Persist: true, effect.ReadClipboard: true, effect.StopProcess: true,
 }
 

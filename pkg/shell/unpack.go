@@ -189,7 +189,7 @@ func parseTarArguments(argv []abstract.Value) (w tarOptions) {
 		case v.Text == "" || v.Text == "-" || strings.ContainsAny(v.Text, `*?[]\@`):
 			return unclear
 		default:
-			w.onlyMembers = append(w.onlyMembers, cleanMemberName(v.Text))
+			w.onlyMembers = append(w.onlyMembers, cleanArchiveMemberName(v.Text))
 		}
 	}
 	if listed {
@@ -208,14 +208,14 @@ var tarFlagOptions = map[string]bool{
 // tarValueOptions are options of tar that take a value.
 var tarValueOptions = map[string]bool{"--file": true, "--directory": true, "--exclude": true, "--strip-components": true, "--files-from": true, "--exclude-from": true}
 
-func cleanMemberName(name string) string { return strings.TrimLeft(path.Clean(name), "/") }
+func cleanArchiveMemberName(name string) string { return strings.TrimLeft(path.Clean(name), "/") }
 
 // excludes reports whether a member is not unpacked.
 func (w *tarOptions) excludes(name string) bool {
 	if !w.areAllOptionsUnderstood || strings.Contains("/"+name+"/", "/../") { // programs handle ".." in names differently
 		return false
 	}
-	name = cleanMemberName(name)
+	name = cleanArchiveMemberName(name)
 	for _, part := range strings.Split(name, "/") {
 		if slices.Contains(w.excludedNames, part) {
 			return true
@@ -248,10 +248,10 @@ type unpacking struct {
 
 func (u *unpacking) recordUnpackEffects() {
 	u.parseOptions()
-	members, err := u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, ProgramReadsOnlyZip: zipPrograms[u.program], ProgramIgnoresZeroBlocks: u.ignoresZeros})
+	members, err := u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ReadOptions{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, ProgramReadsOnlyZip: zipPrograms[u.program], ProgramIgnoresZeroBlocks: u.ignoresZeros})
 	if zipped := u.archivePath + ".zip"; u.program == "unzip" && errors.Is(err, fs.ErrNotExist) && len(u.analysisState.writtenFileContents(zipped, false)) == 0 {
 		u.archivePath = zipped
-		members, err = u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ArchiveQuery{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, ProgramReadsOnlyZip: true})
+		members, err = u.analysisState.initialPathContext.ListArchive(u.archivePath, packed.ReadOptions{WantsText: u.needsMemberText, DecompressedByteCounter: &u.analysisState.unpackedBytes, ProgramReadsOnlyZip: true})
 	}
 	for i := range members {
 		if !u.analysisState.spendSteps(1) {
@@ -359,11 +359,11 @@ func (u *unpacking) needsMemberText(memberName string) bool {
 		return false
 	}
 	p, _ := u.targetPath(memberName)
-	return u.needsOwnEffectForUnpackedFile(p)
+	return u.needsOwnEffect(p)
 }
 
-// needsOwnEffectForUnpackedFile reports whether a file needs an effect besides the write to its folder.
-func (u *unpacking) needsOwnEffectForUnpackedFile(filePath string) bool {
+// needsOwnEffect reports whether a file needs an effect besides the write to its folder.
+func (u *unpacking) needsOwnEffect(filePath string) bool {
 	return filePath != "" && (u.analysisState.initialPathContext.PersistenceClassName(filePath, false, false) != "" || path.Base(filePath) == "CODEOWNERS")
 }
 
@@ -392,7 +392,7 @@ func (u *unpacking) recordMemberEffects(m *packed.Member) {
 // recordMemberWrite records that a member is written to a path.
 func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	inside := u.isInTargetFolder(p)
-	if inside && (m.IsDir || !u.needsOwnEffectForUnpackedFile(p) || u.isInertMemberAtCodePath(p, m)) {
+	if inside && (m.IsDir || !u.needsOwnEffect(p) || u.isInertArchiveMember(p, m)) {
 		return
 	}
 	if u.recordedMemberCount++; u.recordedMemberCount > maxUnpackedMembers {
@@ -408,10 +408,10 @@ func (u *unpacking) recordMemberWrite(p string, m *packed.Member) {
 	}
 }
 
-// isInertMemberAtCodePath reports whether an unpacked file runs nothing, although files at such paths usually
+// isInertArchiveMember reports whether an unpacked file runs nothing, although files at such paths usually
 // run code: a sample git hook, the default git settings of a new repository, or a package.json in
 // node_modules without install scripts.
-func (u *unpacking) isInertMemberAtCodePath(p string, m *packed.Member) bool {
+func (u *unpacking) isInertArchiveMember(p string, m *packed.Member) bool {
 	if m.LinkTarget != "" {
 		return false
 	}
@@ -480,7 +480,7 @@ func (u *unpacking) recordLink(p string, m *packed.Member) {
 	hops := maxItemsPerAnalyzedList
 	to := u.resolveLinks(path.Dir(p), path.Base(p), &hops)
 	if u.isInTargetFolder(to) {
-		if u.needsOwnEffectForUnpackedFile(to) || u.needsOwnEffectForUnpackedFile(to+"/x") {
+		if u.needsOwnEffect(to) || u.needsOwnEffect(to+"/x") {
 			u.analysisState.recordLink(p, false, abstract.Lit(to))
 		}
 		return

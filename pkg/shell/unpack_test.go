@@ -38,7 +38,7 @@ func TestUnpacks(t *testing.T) {
 	}
 	place := here()
 	place.ReadScript = func(string) ([]byte, error) { return nil, fs.ErrNotExist }
-	place.ListArchive = func(p string, q packed.ArchiveQuery) ([]packed.Member, error) {
+	place.ListArchive = func(p string, q packed.ReadOptions) ([]packed.Member, error) {
 		name := p[strings.LastIndexByte(p, '/')+1:]
 		switch m, ok := archives[name]; {
 		case ok:

@@ -111,7 +111,7 @@ func (s *analysisState) recordURLWithUnknownUse(base string, v abstract.Value) {
 // recordPathWithUnknownUse records that it is unknown what a program does with a path.
 func (s *analysisState) recordPathWithUnknownUse(base string, v abstract.Value, includesOrdinaryFiles bool) {
 	p, pattern := s.workingFolderContext().CanonicalPath(v.Text, v.IsGlobPattern)
-	if p == "" || strings.HasPrefix(p, "*") || isStreamDevice(p) || !s.isOutsideWorkspaceTempAndProgramFolders(p, pattern, includesOrdinaryFiles) {
+	if p == "" || strings.HasPrefix(p, "*") || isStreamDevice(p) || !s.isOutsideKnownFolders(p, pattern, includesOrdinaryFiles) {
 		return
 	}
 	mark := len(s.effects)
@@ -146,12 +146,12 @@ func (s *analysisState) isScriptPossiblyCreatedBeforeRun(scriptFile abstract.Val
 // isInUserHome reports whether a path outside the workspace is in a home folder, where another process of the user may
 // create a script.
 func (s *analysisState) isInUserHome(p string) bool {
-	return s.isOutsideWorkspaceTempAndProgramFolders(p, false, true) && s.initialPathContext.PersistenceClassName(p, false, false) == "" && (s.initialPathContext.Home != "" && isUnder(p, s.initialPathContext.Home) || isUnder(p, "~") || isUnder(p, "/root"))
+	return s.isOutsideKnownFolders(p, false, true) && s.initialPathContext.PersistenceClassName(p, false, false) == "" && (s.initialPathContext.Home != "" && isUnder(p, s.initialPathContext.Home) || isUnder(p, "~") || isUnder(p, "/root"))
 }
 
 // isTemporaryPath reports whether a path is in a folder for temporary files, where every user can create files.
 func isTemporaryPath(p string) bool {
-	folder, _ := effect.SplitTemporary(p)
+	folder, _ := effect.CutTemporaryFolder(p)
 	return folder != ""
 }
 
@@ -220,10 +220,10 @@ func (s *analysisState) recordSuspiciousUnparsedCode(text string, at effect.Comm
 // maxProtectedPathListBytes is the maximum size in bytes of a file that is searched for protected paths.
 const maxProtectedPathListBytes = 4096
 
-// textOfFileListingProtectedPaths returns the content of a file on the disk that lists protected paths, for
+// protectedPathListText returns the content of a file on the disk that lists protected paths, for
 // example paths of credentials. found is true only if the file's content goes to another command,
 // which may use the paths as arguments.
-func (s *analysisState) textOfFileListingProtectedPaths(filePath string, isPattern bool) (text string, found bool) {
+func (s *analysisState) protectedPathListText(filePath string, isPattern bool) (text string, found bool) {
 	if s.capturedOutputDepth == 0 || s.initialPathContext.ReadScript == nil || s.remoteOrContainerDepth > 0 || isPattern || effect.IsSecretPath(filePath, false) {
 		return "", false
 	}
@@ -246,7 +246,7 @@ func (s *analysisState) mentionsProtectedPath(line string) bool {
 		if word[0] != '/' && word[0] != '~' {
 			continue
 		}
-		if p, pattern := s.workingFolderContext().CanonicalPath(word, false); p != "" && !pattern && s.isOutsideWorkspaceTempAndProgramFolders(p, false, false) {
+		if p, pattern := s.workingFolderContext().CanonicalPath(word, false); p != "" && !pattern && s.isOutsideKnownFolders(p, false, false) {
 			return true
 		}
 	}
@@ -286,12 +286,12 @@ func (s *analysisState) lineIfSuspiciousInstruction(line string) string {
 			return line
 		}
 		for _, text := range pathsIn(word) {
-			if p, pattern := s.workingFolderContext().CanonicalPath(text, false); p != "" && !isStreamDevice(p) && s.isOutsideWorkspaceTempAndProgramFolders(p, pattern, true) {
+			if p, pattern := s.workingFolderContext().CanonicalPath(text, false); p != "" && !isStreamDevice(p) && s.isOutsideKnownFolders(p, pattern, true) {
 				return line
 			}
 		}
 		if i := strings.Index(word, "://"); i > 0 {
-			if _, host := effect.NormalizeURL(word); host != "" && !effect.Loopback(host) {
+			if _, host := effect.NormalizeURL(word); host != "" && !effect.IsLoopbackHost(host) {
 				return line
 			}
 		}
@@ -313,9 +313,9 @@ func isDestructiveCommand(line string) bool {
 	return use.Understood && (use.Class == effect.Destructive || use.Class == effect.Privileged)
 }
 
-// isOutsideWorkspaceTempAndProgramFolders reports whether a path is outside the workspace, not temporary, and not in a folder of tools and
+// isOutsideKnownFolders reports whether a path is outside the workspace, not temporary, and not in a folder of tools and
 // their caches.
-func (s *analysisState) isOutsideWorkspaceTempAndProgramFolders(p string, isPattern, includesOrdinaryFiles bool) bool {
+func (s *analysisState) isOutsideKnownFolders(p string, isPattern, includesOrdinaryFiles bool) bool {
 	if s.workingFolderContext().IsInsideRoots(p, isPattern, false) {
 		return false
 	}

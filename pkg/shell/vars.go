@@ -45,9 +45,9 @@ const (
 	dollarZeroName           = "0"
 )
 
-// variableSetIfPATHStartsOutsideSystem is set if $PATH starts with a folder that is not a system folder: a program's name then does not
+// nonSystemPATHVariable is set if $PATH starts with a folder that is not a system folder: a program's name then does not
 // tell which program runs.
-const variableSetIfPATHStartsOutsideSystem = "\x00path"
+const nonSystemPATHVariable = "\x00path"
 
 func (c variableContent) equal(o variableContent) bool {
 	return c.isArray == o.isArray && c.isUnset == o.isUnset && c.mayBeUnset == o.mayBeUnset && c.isFromBeforeCommandText == o.isFromBeforeCommandText && equalIgnoringSpan(c.val, o.val) && slices.EqualFunc(c.members, o.members, equalIgnoringSpan)

@@ -88,7 +88,7 @@ func (s *analysisState) walkStmt(st *syntax.Stmt, in abstract.Value) (out abstra
 func (s *analysisState) walkConcurrent(walk func()) {
 	read, mark, first := len(s.filesReadAfterWrite), len(s.writtenFiles), len(s.effects)
 	walk()
-	s.addDataLosses(first, effect.LosesFilesAtUnknownTime)
+	s.addDataLosses(first, effect.FileLossAtUnknownTime)
 	s.markFilesUncertain(mark)
 	s.pathsReadByConcurrentJobs = append(s.pathsReadByConcurrentJobs, s.filesReadAfterWrite[read:]...)
 	s.recordConcurrentWrites(mark)
@@ -98,7 +98,7 @@ func (s *analysisState) walkConcurrent(walk func()) {
 // at any time.
 func (s *analysisState) recordConcurrentWrites(firstNewFile int) {
 	for _, f := range s.writtenFiles[min(firstNewFile, len(s.writtenFiles)):] {
-		if f.consumingSubstitution == nil {
+		if f.consumingProcessSubstitution == nil {
 			s.pathsWrittenByConcurrentJobs = append(s.pathsWrittenByConcurrentJobs, f.path)
 		}
 	}
@@ -137,7 +137,7 @@ func (s *analysisState) walkForeground(st *syntax.Stmt, in abstract.Value) abstr
 		out = s.rewalkIfInputChanged(io, written, s.walkCommand(st.Cmd, io), func(io abstract.Streams) abstract.Value { return s.walkCommand(st.Cmd, io) })
 	})
 	if !fed { // an input file may be missing: the command may not have run
-		s.joinStateWithoutCommand(from, written)
+		s.joinSkippedCommandState(from, written)
 	}
 	if coproc, ok := st.Cmd.(*syntax.CoprocClause); !ok || coproc == nil {
 		s.closeRedirectionDescriptors(from.fds, opened)
@@ -175,7 +175,7 @@ func (s *analysisState) walkBareRedirect(io abstract.Streams) abstract.Value {
 func (s *analysisState) walkCommand(c syntax.Command, io abstract.Streams) (out abstract.Value) {
 	switch c := c.(type) {
 	case *syntax.BinaryCmd:
-		return s.walkAndOrListOrPipeline(c, io.Stdin)
+		return s.walkBinaryCommand(c, io.Stdin)
 	case *syntax.Block:
 		return s.walkStmts(c.Stmts, io.Stdin)
 	case *syntax.Subshell:
@@ -245,9 +245,9 @@ func (s *analysisState) walkSubshellStmts(list []*syntax.Stmt, in abstract.Value
 	return out
 }
 
-// walkAndOrListOrPipeline walks a && b, a || b and a | b. The syntax tree can be as deep as the text is long, so it is walked
+// walkBinaryCommand walks a && b, a || b and a | b. The syntax tree can be as deep as the text is long, so it is walked
 // without recursion.
-func (s *analysisState) walkAndOrListOrPipeline(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
+func (s *analysisState) walkBinaryCommand(c *syntax.BinaryCmd, in abstract.Value) abstract.Value {
 	var chain []*syntax.BinaryCmd
 	first := (*syntax.Stmt)(nil)
 	for {
@@ -319,7 +319,7 @@ func (s *analysisState) walkPipe(first *syntax.Stmt, chain []*syntax.BinaryCmd, 
 			given := out
 			out = s.walkStmt(st, given)
 			if !last && redirectsOutput(st.Redirs) && s.mayBeZsh() { // in zsh, the output also goes into the pipe
-				out = outputOfPossiblySkippedCommand(abstract.Concat(out, s.lastOutputSentToRedirectionTarget))
+				out = outputOfPossiblySkippedCommand(abstract.Concat(out, s.lastRedirectedOutput))
 			}
 		}
 		read, given := len(s.filesReadAfterWrite), out
@@ -544,7 +544,7 @@ func (s *analysisState) walkIteration(walk func()) {
 func (s *analysisState) walkWhile(c *syntax.WhileClause, in abstract.Value) abstract.Value {
 	var b abstract.Builder
 	first := len(s.effects)
-	defer func() { s.addDataLosses(first, effect.LosesFilesAtUnknownTime) }()
+	defer func() { s.addDataLosses(first, effect.FileLossAtUnknownTime) }()
 	s.walkLoop(func() {
 		s.walkIteration(func() {
 			b.Add(s.walkStmts(c.Cond, s.inputLeftForNextCommand(in)))
@@ -563,7 +563,7 @@ func (s *analysisState) walkFor(c *syntax.ForClause, in abstract.Value) (out abs
 	case *syntax.CStyleLoop:
 		s.walkArithmetic(loop.Init)
 		first := len(s.effects)
-		defer func() { s.addDataLosses(first, effect.LosesFilesAtUnknownTime) }()
+		defer func() { s.addDataLosses(first, effect.FileLossAtUnknownTime) }()
 		s.walkLoop(func() {
 			s.walkIteration(func() {
 				s.walkArithmetic(loop.Cond)
@@ -684,6 +684,6 @@ func (s *analysisState) walkUnreachableCode(walk func()) {
 	mark := len(s.effects)
 	walk()
 	s.effects = append(s.effects[:min(mark, len(s.effects))], slices.DeleteFunc(s.effects[min(mark, len(s.effects)):], func(e effect.Effect) bool {
-		return !s.isAnalysisAborted && (e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunSiblingCommandOutput)
+		return !s.isAnalysisAborted && (e.Certainty == effect.Unknown || e.KindForPolicies() == effect.RunCommandOutput)
 	})...)
 }

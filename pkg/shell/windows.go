@@ -14,7 +14,7 @@ import (
 // systems.
 func (s *analysisState) invokeOnWindows(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	if !argv[0].IsLiteral() {
-		return s.runUnknownProgram(argv, io)
+		return s.walkUnknownProgram(argv, io)
 	}
 	name := strings.ReplaceAll(argv[0].Text, "\\", "/")
 	base := strings.ToLower(programName(name))

@@ -243,7 +243,7 @@ func (s *analysisState) addDoubleQuoted(f *fieldSplitter, p *syntax.DblQuoted) {
 			case hasQuotedDefault(q) && len(vs) == 1: // shells differ in how they read single quotes here
 				vs = []abstract.Value{unknownValueWithTaintsOf("${…}", vs...)}
 			case joinsMembers(q) || len(vs) > 1 && !list:
-				vs = []abstract.Value{s.joinPositional(vs)}
+				vs = []abstract.Value{s.joinFieldsIntoWord(vs)}
 			case len(vs) == 0 && (!lone || !list || q.Index != nil && s.readsAsZsh()): // an empty expansion in quotes is one empty word, except a lone "$@" or, outside zsh, a lone "${a[@]}"
 				vs = []abstract.Value{{}}
 			}
@@ -282,8 +282,8 @@ func joinsMembers(p *syntax.ParamExp) bool {
 	return ok && w.Lit() == "*"
 }
 
-// joinPositional returns the values of "$*" as one word.
-func (s *analysisState) joinPositional(vs []abstract.Value) abstract.Value {
+// joinFieldsIntoWord returns the values of "$*" as one word.
+func (s *analysisState) joinFieldsIntoWord(vs []abstract.Value) abstract.Value {
 	if len(vs) > 1 && !s.hasDefaultIFS() {
 		return unknownValueWithTaintsOf("$*", vs...)
 	}
@@ -301,9 +301,9 @@ func (s *analysisState) expandPart(part syntax.WordPart) abstract.Value {
 		f := fieldSplitter{}
 		s.addDoubleQuoted(&f, p)
 		f.endField()
-		return s.joinPositional(f.fields)
+		return s.joinFieldsIntoWord(f.fields)
 	case *syntax.ParamExp:
-		return s.joinPositional(s.expandParameter(p))
+		return s.joinFieldsIntoWord(s.expandParameter(p))
 	case *syntax.CmdSubst:
 		return s.walkCommandSubstitution(p)
 	case *syntax.ArithmExp:

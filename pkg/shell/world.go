@@ -33,7 +33,7 @@ func (w embeddedCodeContext) RecordUnknownEffect(cause effect.EffectCause, why s
 	w.analysisState.emitUnknownEffect(cause, why, at)
 }
 
-func (w embeddedCodeContext) RecordEffectAndResolvePathOrPattern(kind effect.Kind, v abstract.Value, recursive bool) (path string, isPattern bool) {
+func (w embeddedCodeContext) RecordPathEffect(kind effect.Kind, v abstract.Value, recursive bool) (path string, isPattern bool) {
 	return w.analysisState.emitPathEffect(kind, v, recursive)
 }
 
@@ -99,7 +99,7 @@ func (w embeddedCodeContext) DeliverOutput(io abstract.Streams, out abstract.Val
 	return w.analysisState.deliverOutput(io, out)
 }
 
-func (w embeddedCodeContext) RunAndDeferEffects(reportEffects func()) (releaseEffects func()) {
+func (w embeddedCodeContext) HoldBackEffects(reportEffects func()) (releaseEffects func()) {
 	mark := len(w.analysisState.effects)
 	reportEffects()
 	held := slices.Clone(w.analysisState.effects[min(mark, len(w.analysisState.effects)):])
@@ -112,15 +112,15 @@ func (w embeddedCodeContext) RecordExecuteEffect(argv []abstract.Value, program 
 }
 
 func (w embeddedCodeContext) WalkUnknownProgram(argv []abstract.Value, io abstract.Streams) abstract.Value {
-	return w.analysisState.runUnknownProgram(argv, io)
+	return w.analysisState.walkUnknownProgram(argv, io)
 }
 
 func (w embeddedCodeContext) WalkWindowsCommand(argv []abstract.Value, io abstract.Streams) abstract.Value {
 	return w.analysisState.invokeOnWindows(argv, io)
 }
 
-func (w embeddedCodeContext) RecordPathOrURLOfUnknownCommand(v abstract.Value) {
-	w.analysisState.recordWordIfPathOrURL(v)
+func (w embeddedCodeContext) RecordPathOrURL(v abstract.Value) {
+	w.analysisState.recordPathOrURL(v)
 }
 
 func (w embeddedCodeContext) RecordLink(linkPath, target abstract.Value) {

@@ -63,7 +63,7 @@ func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool)
 		}
 	}()
 	s := newState(text, &place)
-	defer s.releaseState()
+	defer s.returnToPool()
 	whole := s.tryWalkAllRecipeSteps(format)
 	s.walkTrapsAndUncalledFunctions()
 	if s.isAnalysisAborted || !whole {
@@ -71,7 +71,7 @@ func analyzeWrittenFile(file, text string, at *effect.PathContext, runsNow bool)
 	}
 	l := writtenFileExecution{path: file, persistenceClass: class, onOtherMachine: elsewhere, runsNow: runsNow, pathContext: &place}
 	for i := range s.effects {
-		out = l.appendWrittenCodeRunsLaterEffect(out, &s.effects[i])
+		out = l.appendDeferredExecutionEffect(out, &s.effects[i])
 	}
 	return out
 }
@@ -148,7 +148,7 @@ type writtenFileExecution struct {
 	pathContext            *effect.PathContext
 }
 
-func (l *writtenFileExecution) appendWrittenCodeRunsLaterEffect(effects []effect.Effect, fileCodeEffect *effect.Effect) []effect.Effect {
+func (l *writtenFileExecution) appendDeferredExecutionEffect(effects []effect.Effect, fileCodeEffect *effect.Effect) []effect.Effect {
 	starts := l.persistenceClass != "" && !effect.IsOftenWrittenPersistenceClass(l.persistenceClass)
 	base := path.Base(l.path)
 	n := effect.Effect{Kind: effect.RunCode, Path: l.path, Cause: effect.CauseWrittenCodeRunsLater}
@@ -232,8 +232,8 @@ func (s *analysisState) recordWrittenFileText(file string, newContent abstract.V
 	s.writtenFileTexts = append(s.writtenFileTexts, w)
 }
 
-// setWriteModeOfLastFileText records whether the content recorded last is the whole file, or is appended to it.
-func (s *analysisState) setWriteModeOfLastFileText(f *writtenFile) {
+// setLastWriteMode records whether the content recorded last is the whole file, or is appended to it.
+func (s *analysisState) setLastWriteMode(f *writtenFile) {
 	last := len(s.writtenFileTexts) - 1
 	if last < 0 || s.writtenFileTexts[last].Path != f.path || !f.content.IsLiteral() || f.isFolder || f.isWriteUncertain && s.writtenFileTexts[last].OldText != "" {
 		return
@@ -261,15 +261,15 @@ func (s *analysisState) recordPatch(v abstract.Value) (found bool) {
 		return false
 	}
 	for _, f := range patch.FindPatchedFiles(v.Text) {
-		if f.Added == "" && f.Removed == "" {
+		if f.AddedLines == "" && f.RemovedLines == "" {
 			continue
 		}
 		if found = true; s.isAnalysisAborted {
 			break
 		}
 		if p, pattern := s.workingFolderContext().CanonicalPath(f.Path, false); !pattern {
-			v.Text = f.Added
-			s.recordInsertedFileText(p, v, f.Removed)
+			v.Text = f.AddedLines
+			s.recordInsertedFileText(p, v, f.RemovedLines)
 			s.recordPatchedContent(p, &f)
 		}
 	}
@@ -309,13 +309,13 @@ func (s *analysisState) recordPatches(vals []abstract.Value) (found bool) {
 	return found
 }
 
-// recordLaterEffectsOfWrittenFiles records the later effects of files that the analysed text writes, such as git
+// recordWrittenFileRunEffects records the later effects of files that the analysed text writes, such as git
 // hooks and makefiles: the effects that they have when they run.
-func (s *analysisState) recordLaterEffectsOfWrittenFiles() {
+func (s *analysisState) recordWrittenFileRunEffects() {
 	seen, read := map[string]bool{}, 0
 	for i := len(s.writtenFiles) - 1; i >= 0; i-- {
 		f := &s.writtenFiles[i]
-		if seen[f.path] || f.isPathPattern || f.consumingSubstitution != nil || !f.content.IsLiteral() || strings.TrimSpace(f.content.Text) == "" {
+		if seen[f.path] || f.isPathPattern || f.consumingProcessSubstitution != nil || !f.content.IsLiteral() || strings.TrimSpace(f.content.Text) == "" {
 			continue
 		}
 		seen[f.path] = true

@@ -24,9 +24,9 @@ const assistedPolicyPresetName = "assisted"
 // answer of the user. Each further ALLOW becomes a question for the user, until the user answers.
 const maxEvaluatorAllowsBetweenUserAnswers = 10
 
-// judgeByAssistedPreset asks the evaluator about a case under the rules of the preset assisted.
-func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.ActionCase) verdict.Verdict {
-	if by := stepOnlyUserCanAnswer(c); by != nil {
+// askEvaluatorUnderAssistedPreset asks the evaluator about a case under the rules of the preset assisted.
+func (p *Pipeline) askEvaluatorUnderAssistedPreset(ctx context.Context, c *analysis.ActionCase) verdict.Verdict {
+	if by := userOnlyQuestionStep(c); by != nil {
 		return p.askUserInsteadOfEvaluator(c, by, by.Reasoning)
 	}
 	before := len(c.EarlierTierSteps)
@@ -45,30 +45,30 @@ func (p *Pipeline) judgeByAssistedPreset(ctx context.Context, c *analysis.Action
 	}
 	by := escalatingStep(c.EarlierTierSteps[:before], TierPolicy, TierApprove)
 	if by == nil {
-		by = &verdict.Step{JudgeName: stepSourceByTier[TierEvaluate], Confidence: 0.5}
+		by = &verdict.TierStep{JudgeName: judgeNameByTier[TierEvaluate], Confidence: 0.5}
 	}
 	return p.askUserInsteadOfEvaluator(c, by, strings.TrimPrefix(by.Reasoning+"; "+why, "; "))
 }
 
 // askUserInsteadOfEvaluator turns the question of an earlier tier into a question for the user.
-func (p *Pipeline) askUserInsteadOfEvaluator(c *analysis.ActionCase, earlierQuestion *verdict.Step, reason string) verdict.Verdict {
+func (p *Pipeline) askUserInsteadOfEvaluator(c *analysis.ActionCase, earlierQuestion *verdict.TierStep, reason string) verdict.Verdict {
 	f := verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, JudgeName: earlierQuestion.JudgeName, Confidence: earlierQuestion.Confidence, Rule: earlierQuestion.Rule, Reasoning: reason}
 	v := f.Verdict(TierEvaluate)
-	v.Trail = []verdict.Step{f.Step(TierEvaluate)}
+	v.Trail = []verdict.TierStep{f.Step(TierEvaluate)}
 	return p.enforceMinTierAndAddToTrail(v, TierEvaluate, c, p.now())
 }
 
-// stepOnlyUserCanAnswer returns the step whose question only the user may answer, nil if the evaluator may
+// userOnlyQuestionStep returns the step whose question only the user may answer, nil if the evaluator may
 // answer. Such questions are about privilege, credentials, destruction or access on other machines,
 // persistence, foreign code, shield itself, unknown effects, or data leaving the machine after
 // untrusted text came in.
-func stepOnlyUserCanAnswer(c *analysis.ActionCase) *verdict.Step {
+func userOnlyQuestionStep(c *analysis.ActionCase) *verdict.TierStep {
 	by := escalatingStep(c.EarlierTierSteps, TierPolicy, TierApprove)
 	if by == nil {
-		by = &verdict.Step{JudgeName: stepSourceByTier[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyHigherTierMustDecide()}
+		by = &verdict.TierStep{JudgeName: judgeNameByTier[TierEvaluate], Confidence: 0.5, Reasoning: c.WhyHigherTierMustDecide()}
 	}
 	switch {
-	case c.UnexaminedReason != "", len(c.Effects) == 0, slices.Contains(rulesOnlyUserCanAnswer, by.Rule):
+	case c.UnexaminedReason != "", len(c.Effects) == 0, slices.Contains(userOnlyQuestionRules, by.Rule):
 		return by
 	}
 	untrusted := c.SessionHasLabel(effect.LabelUntrusted)
@@ -80,8 +80,8 @@ func stepOnlyUserCanAnswer(c *analysis.ActionCase) *verdict.Step {
 	return nil
 }
 
-// rulesOnlyUserCanAnswer are the rules whose questions only the user may answer, whichever effect they match.
-var rulesOnlyUserCanAnswer = []string{
+// userOnlyQuestionRules are the rules whose questions only the user may answer, whichever effect they match.
+var userOnlyQuestionRules = []string{
 	"starts_later", "agent_identity", "login_settings", "system_changes", "credential_changes", "secret_names", "sandbox_off",
 	"sends_after_secrets", "sends_private_after_foreign_text", "ask_after_foreign_text",
 }
@@ -97,7 +97,7 @@ func isEffectOnlyUserCanAllow(e *effect.Effect) bool {
 	}
 	switch e.KindForPolicies() {
 	case effect.ChangePrivilege, effect.ReadSecret, effect.SendSecret, effect.ReadClipboard, effect.DestroyData, effect.Persist, effect.TamperWithShield,
-		effect.RunDownload, effect.RunDecodedText, effect.RunSiblingCommandOutput, effect.RemoteShell, effect.UnknownEffect:
+		effect.RunDownload, effect.RunDecodedText, effect.RunCommandOutput, effect.RemoteShell, effect.UnknownEffect:
 		return true
 	case effect.Execute:
 		return e.Class == effect.UnknownClass || e.Class == effect.Privileged
@@ -125,10 +125,10 @@ func sendsOrChangesRemotely(e *effect.Effect) bool {
 
 // Namespace, group and bounds of the state that counts, for each session, the evaluator's ALLOWs.
 const (
-	evaluatorAllowCountStoreNamespace  = "assisted"
-	evaluatorAllowCountsBySessionGroup = "sessions"
-	evaluatorAllowCountLifetime        = 7 * 24 * time.Hour // how long a count is kept after the last ALLOW
-	maxSessionsWithAllowCount          = 1000               // sessions whose ALLOWs are counted at the same time
+	evaluatorAllowCountStoreNamespace = "assisted"
+	evaluatorAllowCountStoreGroup     = "sessions"
+	evaluatorAllowCountLifetime       = 7 * 24 * time.Hour // how long a count is kept after the last ALLOW
+	maxSessionsWithAllowCount         = 1000               // sessions whose ALLOWs are counted at the same time
 )
 
 type evaluatorAllowCount struct {
@@ -158,7 +158,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.ActionCa
 		var counted evaluatorAllowCount
 		others := 0
 		var old [][]byte
-		err := sh.Each([]byte(evaluatorAllowCountsBySessionGroup), func(k, value []byte) error {
+		err := sh.Each([]byte(evaluatorAllowCountStoreGroup), func(k, value []byte) error {
 			var one evaluatorAllowCount
 			if err := json.Unmarshal(value, &one); err != nil {
 				return err
@@ -180,7 +180,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.ActionCa
 			return errTooManySessions
 		}
 		for _, k := range old {
-			if err := sh.Put([]byte(evaluatorAllowCountsBySessionGroup), k, nil); err != nil {
+			if err := sh.Put([]byte(evaluatorAllowCountStoreGroup), k, nil); err != nil {
 				return err
 			}
 		}
@@ -189,7 +189,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.ActionCa
 		if err != nil {
 			return err
 		}
-		return sh.Put([]byte(evaluatorAllowCountsBySessionGroup), key, value)
+		return sh.Put([]byte(evaluatorAllowCountStoreGroup), key, value)
 	})
 	return n, err
 }
@@ -198,7 +198,7 @@ func (p *Pipeline) countEvaluatorAllow(ctx context.Context, c *analysis.ActionCa
 func (p *Pipeline) resetAllowCount(ctx context.Context, c *analysis.ActionCase) {
 	if p.usesAssistedPreset && p.store != nil {
 		_ = p.store.UpdateNamespace(ctx, evaluatorAllowCountStoreNamespace, func(sh *state.NamespaceTx) error {
-			return sh.Put([]byte(evaluatorAllowCountsBySessionGroup), p.allowCountKey(c), nil)
+			return sh.Put([]byte(evaluatorAllowCountStoreGroup), p.allowCountKey(c), nil)
 		})
 	}
 }

@@ -23,8 +23,8 @@ const (
 	TierApprove  = 3
 )
 
-// stepSourceByTier are the names of the tiers in a trail.
-var stepSourceByTier = [...]string{"policy", "classifier", "evaluator", "person"}
+// judgeNameByTier are the names of the tiers in a trail.
+var judgeNameByTier = [...]string{"policy", "classifier", "evaluator", "person"}
 
 // A judgeRequest is one thing to judge: an action, or the sealed ESCALATE verdict of
 // an earlier stage with the action that it carries.
@@ -57,22 +57,22 @@ func (r TierRange) mustAskLowerTierFirst(lowerTier int, judgedTiers verdict.Tier
 
 // VerdictWithLogData is a sealed verdict with the data for its log entry.
 type VerdictWithLogData struct {
-	Verdict                           verdict.Verdict
-	judgedTiers                       verdict.TierSet
-	tierSteps                         []verdict.Step
-	redactedPayload                   any    // payload of the action, redacted
-	reasoningForLog                   string // reasoning for the log; "" if it is that of the verdict
-	latency                           time.Duration
-	pendingLogEntry                   *audit.PendingEntries
-	streamActionDeltaForLaterSessions *streamActionDeltaForLaterSessions // what the action adds to sessions that follow its stream; nil if nothing
-	action                            *action.Action                     // the action; set only if streamActionDeltaForLaterSessions is set
+	Verdict                verdict.Verdict
+	judgedTiers            verdict.TierSet
+	tierSteps              []verdict.TierStep
+	redactedPayload        any    // payload of the action, redacted
+	reasoningForLog        string // reasoning for the log; "" if it is that of the verdict
+	latency                time.Duration
+	pendingLogEntry        *audit.PendingEntries
+	persistentSessionDelta *persistentSessionDelta // what the action adds to sessions that follow its stream; nil if nothing
+	action                 *action.Action          // the action; set only if persistentSessionDelta is set
 
 	classifierEvidence *analysis.Tier1DecisionEvidence
 	telemetryAction    telemetry.Action // telemetry about the verdict; see [Config]
 }
 
 // Trail returns what each tier, or each classifier of a tier, said, whatever the decision was.
-func (o *VerdictWithLogData) Trail() []verdict.Step { return o.tierSteps }
+func (o *VerdictWithLogData) Trail() []verdict.TierStep { return o.tierSteps }
 
 // ClassifierEvidence returns what Tier 1 based its decision on, for a person to read. It is nil if the pipeline
 // does not trace or did not ask Tier 1.
@@ -143,8 +143,8 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 	r := p.memoryFor(ctx, &it)
 	early := !it.PolicyTierQueueSlot.isPreviousActionDone()
 	c := p.analyze(it.Action, r)
-	if r != nil && r.earlierPipeStageMemory != nil && len(r.earlierPipeStageMemory.FileLabels[reservedFileLabelKeyForSentReadValue]) > 0 {
-		c.AddEarlierReadCredentialSend(true)
+	if r != nil && r.earlierProcessSessionData != nil && len(r.earlierProcessSessionData.FileLabels[sendsEarlierReadValueKey]) > 0 {
+		c.AddCredentialLeakEffect(true)
 	}
 	if it.EarlierVerdict != nil {
 		c.EarlierTierSteps = append(c.EarlierTierSteps, it.EarlierVerdict.Trail...)
@@ -167,7 +167,7 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 				o.judgedTiers |= verdict.TierBitApprove
 				break
 			}
-			c.UserMentionedObjects = p.userMentions(ctx, c, r)
+			c.UserMentionedObjects = p.objectsMentionedByUser(ctx, c, r)
 		}
 		if it.ForwardHeldVerdictsBeforeAsking != nil && (tier >= TierEvaluate || tier == TierClassify && p.usesClassifierSidecar) {
 			it.ForwardHeldVerdictsBeforeAsking()
@@ -179,7 +179,7 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 				o.judgedTiers |= verdict.TierBitApprove
 			}
 		} else if tier == TierEvaluate && p.usesAssistedPreset {
-			v = p.judgeByAssistedPreset(ctx, c)
+			v = p.askEvaluatorUnderAssistedPreset(ctx, c)
 		} else {
 			v = p.askTier(ctx, tier, c)
 		}
@@ -188,10 +188,10 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			p.resetAllowCount(ctx, c)
 		}
 		if tier == TierClassify && in.First <= TierClassify {
-			v, c = p.rejudgeWithBackup(ctx, v, c, r)
+			v, c = p.rejudgeAssumingFilesBackedUp(ctx, v, c, r)
 		}
 		if tier < TierEvaluate {
-			v = p.adjustVerdictToSessionTexts(ctx, tier, v, c, r)
+			v = p.adjustVerdictToMentionedObjects(ctx, tier, v, c, r)
 		}
 		if v.Decision == verdict.Allow && tier < TierEvaluate {
 			v = p.backUpOrEscalate(ctx, v, c)
@@ -200,8 +200,8 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 			break
 		}
 	}
-	if (v.Tier < TierEvaluate || v.AnswerChannel == answerChannelToolForbiddenByPerson) && p.canPersonAllowRefusal(&v, c) {
-		if allowed, ok := p.earlierAllowByPerson(ctx, c, in, v.AnswerChannel == answerChannelToolForbiddenByPerson); ok {
+	if (v.Tier < TierEvaluate || v.AnswerChannel == answerChannelToolClass) && p.canPersonOverrideRefusal(&v, c) {
+		if allowed, ok := p.earlierAllowByPerson(ctx, c, in, v.AnswerChannel == answerChannelToolClass); ok {
 			v = allowed
 			o.judgedTiers |= verdict.TierBitApprove
 		}
@@ -212,13 +212,13 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 	switch {
 	case it.needsLaterTier(v, in):
 	case it.PolicyTierQueueSlot == nil && !it.IsOnlyActionOfStream:
-		v = r.recordEffectsOrDenialInSession(v, c)
+		v = r.recordOutcomeInSession(v, c)
 	default:
 		var err error
-		if o.streamActionDeltaForLaterSessions, err = r.newDeltaForLaterSessions(v, c); err != nil {
+		if o.persistentSessionDelta, err = r.newPersistentSessionDelta(v, c); err != nil {
 			v = unsavedSessionVerdict(v, err)
 		}
-		if o.streamActionDeltaForLaterSessions != nil {
+		if o.persistentSessionDelta != nil {
 			o.action = it.Action
 		}
 	}
@@ -227,15 +227,15 @@ func (p *Pipeline) judgeTiers(ctx context.Context, it judgeRequest, in TierRange
 		first = TierPolicy
 	}
 	own := v.Reasoning
-	v, o.reasoningForLog = p.withReviewReasonAndLogReasoning(v, c.EarlierTierSteps, first)
+	v, o.reasoningForLog = p.addReviewReason(v, c.EarlierTierSteps, first)
 	if v.Decision != verdict.Allow && (v.Decision != verdict.Escalate || !it.OmitExplanations) {
 		v.Explanation = p.explainVerdict(&v, c, first, own)
 	}
 	o.redactedPayload = p.redactVerdictAndPayload(&v, o, c, it.EarlierVerdict == nil)
 	if in.Last == TierApprove && p.allowOnceDecisionStore != nil && ctx.Err() == nil {
 		switch {
-		case p.canPersonAllowRefusal(&v, c):
-			p.storeRefusalAndSetRefusalRef(ctx, &v, c)
+		case p.canPersonOverrideRefusal(&v, c):
+			p.storeRefusalWithRef(ctx, &v, c)
 		case v.AnswerChannel == approve.HostChannel:
 			p.addHintToAllowMoreActions(ctx, &v, c)
 		}
@@ -265,7 +265,7 @@ func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *ana
 	if analyzedBeforeTurn {
 		c = memory.reanalyzeIfSessionChanged(c)
 	}
-	if err := memory.addSentSessionValueEffects(c); err != nil && !c.HasOnlyHarmlessEffects() {
+	if err := memory.markEarlierReadValueSend(c); err != nil && !c.HasOnlyHarmlessEffects() {
 		it.PolicyTierQueueSlot.passToNextAction()
 		return p.enforceMinTierAndAddToTrail(unreadableSessionVerdict(err), TierPolicy, c, p.now()), c
 	}
@@ -279,7 +279,7 @@ func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *ana
 		memory.loadSession() // read the session now, before later tiers run
 	}
 	if n := len(c.EarlierTierSteps); n > 0 {
-		c.EarlierTierSteps[n-1].PipeStageSessionData = memory.encodeForNextStage()
+		c.EarlierTierSteps[n-1].SessionDataForNextProcess = memory.encodeForNextProcess()
 	}
 	if it.PolicyTierQueueSlot != nil {
 		v = memory.recordActionEffectsInSession(v, c)
@@ -297,7 +297,7 @@ func (p *Pipeline) askTier(ctx context.Context, tier int, c *analysis.ActionCase
 	case ctx.Err() != nil && err != nil:
 		v = failureVerdict(tier, "interrupted", "shield was interrupted while it judged the action; blocked. Try again")
 	case err != nil:
-		v = failureVerdict(tier, "tier", fmt.Sprintf("%s error: %v", stepSourceByTier[tier], err))
+		v = failureVerdict(tier, "tier", fmt.Sprintf("%s error: %v", judgeNameByTier[tier], err))
 		v.Confidence = 0.5
 	}
 	return p.enforceMinTierAndAddToTrail(v, tier, c, start)
@@ -314,7 +314,7 @@ func (p *Pipeline) enforceMinTierAndAddToTrail(v verdict.Verdict, tier int, c *a
 		v.Reasoning += "; " + c.WhyHigherTierMustDecide()
 		v.ReasoningCannotLeakActionText = false
 	case v.Decision == verdict.Escalate && tier == TierApprove && v.AnswerChannel != approve.HostChannel, v.Decision == verdict.NoDecision:
-		v.Decision = verdict.AuthorityNeverAllowed.DecisionIfRequiredAtTier(tier)
+		v.Decision = verdict.AuthorityNoneSuffices.DecisionIfRequiredAtTier(tier)
 	}
 	v.NextTier, v.Expires = nextTierAfter(v, c, tier), time.Time{}
 	steps := p.trailSteps(v, tier, c, tierStartedAt)
@@ -335,18 +335,18 @@ func nextTierAfter(v verdict.Verdict, c *analysis.ActionCase, tier int) int {
 
 // trailSteps returns what a verdict adds to the trail: the answers of a tier's
 // classifiers, or the tier's own.
-func (p *Pipeline) trailSteps(v verdict.Verdict, tier int, c *analysis.ActionCase, start time.Time) []verdict.Step {
+func (p *Pipeline) trailSteps(v verdict.Verdict, tier int, c *analysis.ActionCase, start time.Time) []verdict.TierStep {
 	steps := v.Trail
 	if len(steps) == 0 {
-		steps = []verdict.Step{{
-			JudgeName: stepSourceByTier[tier], Decision: v.Decision, Confidence: v.Confidence,
+		steps = []verdict.TierStep{{
+			JudgeName: judgeNameByTier[tier], Decision: v.Decision, Confidence: v.Confidence,
 			Rule: v.Rule, Reasoning: v.Reasoning, ErrorCode: v.ErrorCode, ReasoningCannotLeakActionText: v.ReasoningCannotLeakActionText,
 		}}
 	}
 	for i := range steps {
 		steps[i].Tier = tier
 	}
-	if p.measuresLatency && !slices.ContainsFunc(steps, func(s verdict.Step) bool { return s.LatencyMicroseconds > 0 }) {
+	if p.measuresLatency && !slices.ContainsFunc(steps, func(s verdict.TierStep) bool { return s.LatencyMicroseconds > 0 }) {
 		steps[0].LatencyMicroseconds = p.now().Sub(start).Microseconds()
 	}
 	return steps
@@ -354,7 +354,7 @@ func (p *Pipeline) trailSteps(v verdict.Verdict, tier int, c *analysis.ActionCas
 
 // failureVerdict returns the BLOCK for a failure in a tier.
 func failureVerdict(tier int, code, reason string) verdict.Verdict {
-	return verdict.Finding{RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1, ErrorCode: code, Reasoning: reason}.Verdict(tier)
+	return verdict.Finding{RequiredAuthority: verdict.AuthorityNoneSuffices, Confidence: 1, ErrorCode: code, Reasoning: reason}.Verdict(tier)
 }
 
 // forwardVerdict returns the output for a verdict that an earlier stage decided: the same bytes or, if the

@@ -117,7 +117,7 @@ func TestChain(t *testing.T) {
 func TestBlocksBelowFirst(t *testing.T) {
 	t.Parallel()
 	allow, block, escalate := says(verdict.Allow, 0), says(verdict.Block, 0), says(verdict.Escalate, 0)
-	fromPolicy := &verdict.Verdict{Decision: verdict.Escalate, NextTier: 1, Trail: []verdict.Step{{JudgeName: "policy"}}}
+	fromPolicy := &verdict.Verdict{Decision: verdict.Escalate, NextTier: 1, Trail: []verdict.TierStep{{JudgeName: "policy"}}}
 	for _, c := range []struct {
 		name   string
 		tiers  []Tier
@@ -178,7 +178,7 @@ func TestResume(t *testing.T) {
 		}
 		return verdict.Verdict{Decision: verdict.Allow}, nil
 	}))
-	earlier := &verdict.Verdict{Decision: verdict.Escalate, NextTier: 2, Trail: []verdict.Step{{JudgeName: "policy", Decision: verdict.Escalate}}}
+	earlier := &verdict.Verdict{Decision: verdict.Escalate, NextTier: 2, Trail: []verdict.TierStep{{JudgeName: "policy", Decision: verdict.Escalate}}}
 	o := p.judgeAndSealWithMAC(t.Context(), judgeRequest{Action: parse(t, read), EarlierVerdict: earlier, EarlierJudgedTiers: verdict.TierBitPolicy}, TierRange{TierClassify, TierClassify})
 	if o.Verdict.Decision != verdict.Escalate || o.Verdict.NextTier != 2 || o.judgedTiers != verdict.TierBitPolicy|verdict.TierBitClassify {
 		t.Errorf("%+v, stages %b", o.Verdict, o.judgedTiers)

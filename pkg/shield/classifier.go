@@ -46,7 +46,7 @@ func OpenModel(cfg Config) (*classify.Model, error) {
 		return nil, missingONNXRuntimeError(c)
 	}
 	if c.ONNXRuntimeLibraryPath != "" { // report a wrong path now, not at the first action that needs the model
-		if err := ortlib.CheckLibraryNotWritableByOthers(c.ONNXRuntimeLibraryPath); err != nil {
+		if err := ortlib.CheckLibraryPermissions(c.ONNXRuntimeLibraryPath); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func missingONNXRuntimeError(c config.Classifier) error {
 // onnxRuntimeLibraryPath returns the path of the ONNX Runtime library, which it unpacks on first use.
 func onnxRuntimeLibraryPath(cfg Config) (string, error) {
 	if path := cfg.classifierSettings().ONNXRuntimeLibraryPath; path != "" {
-		return path, ortlib.CheckLibraryNotWritableByOthers(path)
+		return path, ortlib.CheckLibraryPermissions(path)
 	}
 	if cfg.CacheDir == "" {
 		return "", errors.New("onnxruntime: no cache folder to unpack it to; set HOME, or name a library with --onnxruntime FILE")
@@ -104,7 +104,7 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 		PolicyExemptsFromRule: rules.DisablesHeuristicRule,
 	}
 	if addr := c.SidecarURLOrSocket; addr != "" {
-		m, err := classify.NewSidecar(addr, classify.SidecarOptions{})
+		m, err := classify.NewSidecarClient(addr, classify.SidecarOptions{})
 		if err != nil {
 			return nil, "", err
 		}
@@ -129,7 +129,7 @@ func (p *Pipeline) newClassifier(cfg Config, rules *policy.Policy) (*classify.Cl
 	if c.BlockThreshold == 0 {
 		opts.BlockThresholdByActionType = m.Card.BlockThresholdByActionType
 	}
-	opts.SafeThresholdByActionType, opts.SafeThresholdByDangerName = m.Card.SafeThresholdByActionType, m.Card.SafeThresholdByDoubtDangerName
+	opts.SafeThresholdByActionType, opts.SafeThresholdByDoubtCause = m.Card.SafeThresholdByActionType, m.Card.SafeThresholdByDoubtCause
 	if opts.ModelSkippedActionTypes = c.SkippedActionTypes.List; c.SkippedActionTypes.UsesModelOwnList {
 		opts.ModelSkippedActionTypes = m.Card.SkippedActionTypes
 	}

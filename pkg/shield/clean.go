@@ -53,5 +53,5 @@ func verdictTextQuotesNoAction(v *verdict.Verdict, c *analysis.ActionCase) bool 
 	if v.Decision == verdict.Block || v.Decision == verdict.Escalate && v.Tier != TierPolicy || v.Explanation != (verdict.Explanation{}) {
 		return false
 	}
-	return v.ReasoningCannotLeakActionText && !slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.Step) bool { return !s.ReasoningCannotLeakActionText })
+	return v.ReasoningCannotLeakActionText && !slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.TierStep) bool { return !s.ReasoningCannotLeakActionText })
 }

@@ -52,7 +52,7 @@ func TestReasonsOfActionsWithSecrets(t *testing.T) {
 				}
 				o := p.EvaluateThroughTier(context.Background(), act, TierClassify)
 				given := strings.Contains(string(raw), "assword="+secret) || strings.Contains(string(raw), "--token "+secret) || strings.Contains(string(raw), ":"+secret+"@") || strings.Contains(string(raw), "assword: "+secret)
-				for _, s := range append(o.Trail(), verdict.Step{Reasoning: o.Verdict.Reasoning, ReasoningCannotLeakActionText: o.Verdict.ReasoningCannotLeakActionText}) {
+				for _, s := range append(o.Trail(), verdict.TierStep{Reasoning: o.Verdict.Reasoning, ReasoningCannotLeakActionText: o.Verdict.ReasoningCannotLeakActionText}) {
 					has := strings.Contains(strings.ToLower(s.Reasoning), strings.ToLower(secret))
 					if s.ReasoningCannotLeakActionText {
 						fixed++

@@ -60,13 +60,13 @@ type Config struct {
 	LookupEnvironmentVariable func(variable string) (v string, ok bool) // looks up the evaluator's key in the environment; nil means that no variable is set
 
 	IgnoresFileSystem bool // judge by the text alone, as if no file existed, so that the result is the same on every machine
-	// ActionContainer is the container in which actions run, as the kernel reports it; nil if there is none
+	// ExecutionContainer is the container in which actions run, as the kernel reports it; nil if there is none
 	// or the setting "container" is no.
-	ActionContainer *container.Container
+	ExecutionContainer *container.Container
 
 	FileOverlay             analysis.FileOverlay // files that replace those of the disk; nil for none
 	JudgesExecutedActions   bool                 // the actions have already run: a denial is not compared with later actions of its session
-	TrailIncludesLatency    bool                 // the steps of [VerdictWithLogData.Trail] carry their latency
+	TierStepsIncludeLatency bool                 // the steps of [VerdictWithLogData.Trail] carry their latency
 	VerdictsIncludeTrail    bool                 // every verdict carries its trail, with latencies, effects and views
 	OmitsActionFromVerdicts bool                 // leave the action out of verdicts
 	JudgesSingleAction      bool                 // the process judges a single action: prepare at once what it needs, and skip what pays off only later
@@ -79,11 +79,11 @@ type Config struct {
 	// known.
 	LookUpUnknownTool func(*action.Action) approve.UnknownTool
 
-	OffersAllowOnce         bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
-	BacksUpLostFiles        bool   // back up the files that an allowed action deletes or overwrites, before the verdict is returned; for a process whose caller runs the action
-	AllowsOnBackupCondition bool   // with BacksUpLostFiles false: allow what needs a backup, with [verdict.AllowConditionFilesBackedUp]
-	ParentSessionID         string // the host's session in which the sessions of this pipeline began; "" if unknown
-	IsolatesSessions        bool   // sessions share nothing, and an action without a session has no memory
+	OffersAllowOnce       bool   // refusals get a reference, by which a person can allow the action once; needs a state folder
+	BacksUpLostFiles      bool   // back up the files that an allowed action deletes or overwrites, before the verdict is returned; for a process whose caller runs the action
+	AllowsIfFilesBackedUp bool   // with BacksUpLostFiles false: allow what needs a backup, with [verdict.AllowConditionFilesBackedUp]
+	ParentSessionID       string // the host's session in which the sessions of this pipeline began; "" if unknown
+	IsolatesSessions      bool   // sessions share nothing, and an action without a session has no memory
 
 	// HostAndAncestorProcessNames returns names of the host's process and its ancestors, nearest first. A new session
 	// becomes a child of a session whose host is among them. nil means that the processes are
@@ -165,14 +165,14 @@ var reasonByUnfingerprintedField = map[string]string{
 	"LookupEnvironmentVariable":   "a key decides who pays, not which model answers",
 	"FileOverlay":                 "only what looks back has one, and seals nothing",
 	"JudgesExecutedActions":       "as Layer",
-	"TrailIncludesLatency":        "it says what a trail shows",
+	"TierStepsIncludeLatency":     "it says what a trail shows",
 	"VerdictsIncludeTrail":        "it says what a verdict shows",
 	"JudgesSingleAction":          "it says what is prepared, and when",
 	"OmitsActionFromVerdicts":     "it says what a verdict shows",
 	"AgentHostName":               "what its sessions remember is part of the bindings",
 	"ParentSessionID":             "as Host",
 	"BacksUpLostFiles":            "the verdict says so",
-	"AllowsOnBackupCondition":     "as Keeps",
+	"AllowsIfFilesBackedUp":       "as Keeps",
 	"LookUpUnknownTool":           "the effects of a tool's class are part of the bindings",
 	"OffersAllowOnce":             "a person's permission is a verdict of its own",
 	"IsolatesSessions":            "as Host",

@@ -22,7 +22,7 @@ func contained(t *testing.T, preset, setting string, in bool, commands ...string
 	s.ContainerEffectsTrustMode = setting
 	cfg := Config{Settings: &s, PolicyNameOrPath: preset, Home: "/root", WorkspaceRoots: []string{root}, WorkingDir: root}
 	if in {
-		cfg.ActionContainer = &container.Container{MountPoints: []string{"/proc", "/sys", "/dev", "/etc/hosts", root}}
+		cfg.ExecutionContainer = &container.Container{MountPoints: []string{"/proc", "/sys", "/dev", "/etc/hosts", root}}
 	}
 	p, err := NewPipeline(cfg)
 	if err != nil {

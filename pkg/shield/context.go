@@ -26,11 +26,11 @@ var findingsWaivedIfUserNamedObject = []string{
 	"doubt contact", "doubt outside", "doubt remote", "doubt " + string(effect.SendData), "doubt " + string(effect.ChangeRemoteSystem),
 }
 
-// adjustVerdictToSessionTexts adjusts a verdict of the lower tiers to what the session's user and untrusted
+// adjustVerdictToMentionedObjects adjusts a verdict of the lower tiers to what the session's user and untrusted
 // texts have said. The user's words are applied first. An action that would otherwise be allowed,
 // or that the evaluator could allow, becomes a question for the user if an untrusted text named its
 // object.
-func (p *Pipeline) adjustVerdictToSessionTexts(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) verdict.Verdict {
+func (p *Pipeline) adjustVerdictToMentionedObjects(ctx context.Context, tier int, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) verdict.Verdict {
 	if !p.isSessionOfAgentHost(r) || v.ErrorCode != "" || v.Decision == verdict.Block || r.loadSession().Err() != nil {
 		return v
 	}
@@ -43,7 +43,7 @@ func (p *Pipeline) adjustVerdictToSessionTexts(ctx context.Context, tier int, v 
 		}
 	}
 	if v.Decision == verdict.Allow || tier == TierClassify && v.NextTier < TierApprove {
-		if why := p.namedByUntrustedTextReason(ctx, c, r); why != "" {
+		if why := p.untrustedTextMentionReason(ctx, c, r); why != "" {
 			return p.askUser(why, tier, c)
 		}
 	}
@@ -57,13 +57,13 @@ func addFinding(c *analysis.ActionCase, tier int, f verdict.Finding) verdict.Ver
 	return f.Verdict(tier)
 }
 
-// stepSourceSessionContext is the JudgeName of a trail step whose reason is what the session's user has written
+// judgeNameSessionContext is the JudgeName of a trail step whose reason is what the session's user has written
 // or approved.
-const stepSourceSessionContext = "context"
+const judgeNameSessionContext = "context"
 
 // isSessionOfAgentHost reports whether a memory belongs to a session of a host.
 func (p *Pipeline) isSessionOfAgentHost(memory *sessionMemory) bool {
-	return memory != nil && memory.earlierPipeStageMemory == nil && p.agentHostName != "" && memory.key.ID != ""
+	return memory != nil && memory.earlierProcessSessionData == nil && p.agentHostName != "" && memory.key.ID != ""
 }
 
 // askUser turns a verdict into a question for the user, with the reason why.
@@ -81,7 +81,7 @@ func (p *Pipeline) adjustVerdictToUserNamedObjects(ctx context.Context, tier int
 		why := ""
 		if name := objects.ForbiddenObjectName(c, named, key); name != "" {
 			why = "the user said not to change " + name + "; ask the user first"
-		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem && e.DestroysRemoteResource() }) && p.namesGivenByUser(ctx, c, r, named, remoteResourceDestructionPredicate(c)) == nil {
+		} else if slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.ChangeRemoteSystem && e.DestroysRemoteResource() }) && p.userGivenObjectNames(ctx, c, r, named, remoteResourceDestructionPredicate(c)) == nil {
 			why = "deletes or overwrites a remote resource that the user did not name; ask the user to confirm"
 		}
 		if why == "" {
@@ -100,16 +100,16 @@ func (p *Pipeline) adjustVerdictToUserNamedObjects(ctx context.Context, tier int
 		return v
 	}
 	asked := func(i int) bool { return met[i] }
-	by := p.namesGivenByUser(ctx, c, r, named, asked)
+	by := p.userGivenObjectNames(ctx, c, r, named, asked)
 	if by == nil {
 		return v
 	}
-	return addFinding(c, TierClassify, verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, JudgeName: stepSourceSessionContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ") + ", so this action needs no approval"})
+	return addFinding(c, TierClassify, verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, JudgeName: judgeNameSessionContext, Confidence: 1, Reasoning: "the user named " + strings.Join(by, " and ") + ", so this action needs no approval"})
 }
 
-// namedByUntrustedTextReason names the untrusted text that mentioned what an action fetches, installs or sends to, when
+// untrustedTextMentionReason names the untrusted text that mentioned what an action fetches, installs or sends to, when
 // neither the user nor the project mentioned it; "" if none did.
-func (p *Pipeline) namedByUntrustedTextReason(ctx context.Context, c *analysis.ActionCase, r *sessionMemory) string {
+func (p *Pipeline) untrustedTextMentionReason(ctx context.Context, c *analysis.ActionCase, r *sessionMemory) string {
 	s := r.loadSession()
 	if s.UntrustedTextCount() == 0 {
 		return ""
@@ -119,7 +119,7 @@ func (p *Pipeline) namedByUntrustedTextReason(ctx context.Context, c *analysis.A
 	for i := range parts {
 		lists[i] = parts[i].CanonicalNames
 	}
-	all, more, err := p.sessionStoreForJudging.FirstUntrustedMentions(ctx, s, lists...)
+	all, more, err := p.sessionStoreForJudging.FirstUntrustedTextsMentioning(ctx, s, lists...)
 	for i, part := range parts {
 		heard := all[i]
 		switch {
@@ -137,9 +137,9 @@ func (p *Pipeline) namedByUntrustedTextReason(ctx context.Context, c *analysis.A
 	return ""
 }
 
-// namesGivenByUser returns the names with which the user named the objects of an action. It returns
+// userGivenObjectNames returns the names with which the user named the objects of an action. It returns
 // nil if the user did not name every object, or if an untrusted text mentions one of their names.
-func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase, r *sessionMemory, named []grounding.PromptNamedObject, isAskedAboutEffect func(i int) bool) (names []string) {
+func (p *Pipeline) userGivenObjectNames(ctx context.Context, c *analysis.ActionCase, r *sessionMemory, named []grounding.PromptNamedObject, isAskedAboutEffect func(i int) bool) (names []string) {
 	needs, err := objects.ObjectsUserMustName(c, isAskedAboutEffect)
 	if err != nil || len(needs) == 0 {
 		return nil
@@ -156,7 +156,7 @@ func (p *Pipeline) namesGivenByUser(ctx context.Context, c *analysis.ActionCase,
 			names = append(names, by)
 		}
 	}
-	if heard, more, err := p.sessionStoreForJudging.FirstUntrustedMentions(ctx, r.loadSession(), all); heard[0] != nil || more || err != nil {
+	if heard, more, err := p.sessionStoreForJudging.FirstUntrustedTextsMentioning(ctx, r.loadSession(), all); heard[0] != nil || more || err != nil {
 		return nil
 	}
 	return names
@@ -177,12 +177,12 @@ func (p *Pipeline) mustAskDespiteAdvanceApproval(ctx context.Context, c *analysi
 		return false
 	}
 	named, spoken := r.loadSession().NamedObjects()
-	return spoken && objects.ForbiddenObjectName(c, named, p.sessionStoreForJudging.KeyedNameHashHex) != "" || p.namedByUntrustedTextReason(ctx, c, r) != ""
+	return spoken && objects.ForbiddenObjectName(c, named, p.sessionStoreForJudging.KeyedNameHashHex) != "" || p.untrustedTextMentionReason(ctx, c, r) != ""
 }
 
-// userMentions returns the objects of a case that the session's user mentioned. It leaves out objects
+// objectsMentionedByUser returns the objects of a case that the session's user mentioned. It leaves out objects
 // that an untrusted text mentions too.
-func (p *Pipeline) userMentions(ctx context.Context, c *analysis.ActionCase, r *sessionMemory) (out []analysis.UserMention) {
+func (p *Pipeline) objectsMentionedByUser(ctx context.Context, c *analysis.ActionCase, r *sessionMemory) (out []analysis.UserMentionedObject) {
 	if !p.isSessionOfAgentHost(r) || r.loadSession().Err() != nil {
 		return nil
 	}
@@ -192,19 +192,19 @@ func (p *Pipeline) userMentions(ctx context.Context, c *analysis.ActionCase, r *
 	}
 	key := p.sessionStoreForJudging.KeyedNameHashHex
 	if name := objects.ForbiddenObjectName(c, named, key); name != "" {
-		out = append(out, analysis.UserMention{MentionedObjectName: name, IsForbiddenByUser: true})
+		out = append(out, analysis.UserMentionedObject{MentionedObjectName: name, IsForbiddenByUser: true})
 	}
 	var names []string
 	var lists [][]string
-	for _, n := range objects.NameableObjectsUserMustName(c) {
+	for _, n := range objects.NameableObjects(c) {
 		if by := n.MatchedName(named, key); by != "" {
 			names, lists = append(names, by), append(lists, n.AlternativeNames)
 		}
 	}
-	heard, more, err := p.sessionStoreForJudging.FirstUntrustedMentions(ctx, r.loadSession(), lists...)
+	heard, more, err := p.sessionStoreForJudging.FirstUntrustedTextsMentioning(ctx, r.loadSession(), lists...)
 	for i, by := range names {
-		if heard[i] == nil && !more && err == nil && !slices.Contains(out, analysis.UserMention{MentionedObjectName: by}) {
-			out = append(out, analysis.UserMention{MentionedObjectName: by})
+		if heard[i] == nil && !more && err == nil && !slices.Contains(out, analysis.UserMentionedObject{MentionedObjectName: by}) {
+			out = append(out, analysis.UserMentionedObject{MentionedObjectName: by})
 		}
 	}
 	return out

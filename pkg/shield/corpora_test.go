@@ -124,7 +124,7 @@ func (c *corpora) row(raw []byte) {
 	if final != "" {
 		c.final++
 	}
-	allows := slices.ContainsFunc(without.Trail(), func(s verdict.Step) bool { return s.Tier == TierPolicy && s.AllowedPendingHigherTier })
+	allows := slices.ContainsFunc(without.Trail(), func(s verdict.TierStep) bool { return s.Tier == TierPolicy && s.AllowedPendingHigherTier })
 	if to == verdict.Allow && final != "" && !allows || to == verdict.Allow && from != verdict.Allow && (final != "" || without.Verdict.Rule != "") {
 		c.t.Errorf("%s: ALLOW with the model, though %s", row.ID, cmp.Or(final, "the rule "+without.Verdict.Rule+" matched"))
 	}
@@ -142,7 +142,7 @@ func uncleared(o *VerdictWithLogData) string {
 	if e := o.ClassifierEvidence(); e != nil {
 		for _, d := range e.Doubts {
 			if d.NeedsAuthorityAboveClassifier() {
-				return d.DangerName + ": " + d.Reason
+				return d.CauseName + ": " + d.Reason
 			}
 		}
 	}
@@ -166,9 +166,9 @@ func reasonOf(o *VerdictWithLogData) string {
 	causes, unusual := map[string]bool{}, map[string]bool{}
 	for _, d := range e.Doubts {
 		if d.IsEffectUnusual {
-			unusual[d.DangerName] = true
+			unusual[d.CauseName] = true
 		} else {
-			causes[d.DangerName] = true
+			causes[d.CauseName] = true
 		}
 	}
 	switch {

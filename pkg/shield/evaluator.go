@@ -22,8 +22,8 @@ import (
 func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate.Evaluator, error) {
 	s := cfg.effectiveSettings()
 	opts := evaluate.Options{
-		Provider: cfg.Provider, FailOpen: !s.FailClosed, ApprovalUsable: canAskPerson,
-		FixedCanaryToken: s.Evaluator.FixedCanaryToken, EvaluationTimeout: s.Evaluator.Timeout.AsTimeDuration(), Redactor: p.redactor, ReasonStepEscalatedToNextTier: builtInEscalationReason, AskUserWhenBudgetSpent: p.usesAssistedPreset,
+		Provider: cfg.Provider, FailOpen: !s.FailClosed, CanAskPerson: canAskPerson,
+		FixedCanaryToken: s.Evaluator.FixedCanaryToken, EvaluationTimeout: s.Evaluator.Timeout.AsTimeDuration(), Redactor: p.redactor, StepEscalationReason: builtInEscalationReason, AskUserWhenBudgetSpent: p.usesAssistedPreset,
 	}
 	if cfg.Provider == nil && s.Evaluator.Provider != "" {
 		opts.Provider, opts.ProviderSetupError = evaluate.NewProvider(evaluatorEndpoint(cfg, p.store, p.now))
@@ -46,14 +46,14 @@ func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate
 		_, _ = EvaluatorCanaryFirstUseTime(context.Background(), cfg, p.store) // an error shows when the state is next used
 	}
 	if opts.Provider != nil {
-		opts.ReasonModelCannotReplaceUserApproval, opts.FindStepAskingUserWithoutModel = p.modelCannotApproveForUserReason, p.stepAskingPersonWithoutModel
+		opts.ModelAllowInsufficientReason, opts.FindStepAskingUserWithoutModel = p.reasonModelCannotApprove, p.stepAskingPersonWithoutModel
 	}
 	return evaluate.New(opts)
 }
 
-// A ModelNamingProvider is a provider, supplied by a program, that names the model it asks. An exam
+// A NamedModelProvider is a provider, supplied by a program, that names the model it asks. An exam
 // of that model stays valid until the name changes.
-type ModelNamingProvider interface {
+type NamedModelProvider interface {
 	evaluate.ModelProvider
 	Identity() string
 }
@@ -65,7 +65,7 @@ func evaluatorModelName(cfg Config) string {
 		ep := cfg.EvaluatorEndpoint()
 		return ep.ProviderModelAndURL()
 	}
-	if n, ok := cfg.Provider.(ModelNamingProvider); ok {
+	if n, ok := cfg.Provider.(NamedModelProvider); ok {
 		return n.Identity()
 	}
 	return ""
@@ -76,7 +76,7 @@ func evaluatorModelName(cfg Config) string {
 func evaluatorEndpoint(cfg Config, store *state.Store, now func() time.Time) evaluate.Endpoint {
 	ep := cfg.EvaluatorEndpoint()
 	if store != nil {
-		ep.SupportedParameterStore = modelServiceFactCache{store, now}
+		ep.CapabilityStore = modelServiceCapabilityCache{store, now}
 	}
 	return ep
 }
@@ -87,18 +87,18 @@ func LearnedModelReplyFormat(ctx context.Context, cfg Config, store *state.Store
 	return evaluate.StoredReplyFormatName(ctx, evaluatorEndpoint(cfg, store, cfg.Clock))
 }
 
-// modelServiceFactCache keeps facts learned about model services in the cache of the state file.
-type modelServiceFactCache struct {
+// modelServiceCapabilityCache keeps facts learned about model services in the cache of the state file.
+type modelServiceCapabilityCache struct {
 	store *state.Store
 	now   func() time.Time
 }
 
-func (m modelServiceFactCache) Recall(ctx context.Context, key string) (string, bool) {
+func (m modelServiceCapabilityCache) Recall(ctx context.Context, key string) (string, bool) {
 	text, ok, err := m.store.Get(ctx, key)
 	return string(text), ok && err == nil
 }
 
-func (m modelServiceFactCache) Remember(ctx context.Context, key, text string, keep time.Duration) {
+func (m modelServiceCapabilityCache) Remember(ctx context.Context, key, text string, keep time.Duration) {
 	_ = m.store.Put(ctx, key, []byte(text), m.now().Add(keep)) // if the fact about the model service is not stored, it is determined again later
 }
 
@@ -186,7 +186,7 @@ func (p *Pipeline) reusableAnswerKey(purpose string, c *analysis.ActionCase, ext
 		return ""
 	}
 	h := sha256.New()
-	parts := []string{purpose, p.caller.User, c.Action.TypeAndPayloadHash, c.ExecutionContext().CWD, c.Action.Session, c.EffectsDigest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, sessionLabelsForAnswerKey(c)}
+	parts := []string{purpose, p.caller.User, c.Action.TypeAndPayloadHash, c.ExecutionContext().CWD, c.Action.Session, c.EffectsDigest(), inputs, p.fingerprints.Policy, p.fingerprints.Rules, p.fingerprints.Model, p.fingerprints.Config, sessionTaintLabelsText(c)}
 	for _, part := range append(parts, extraInputs...) {
 		fmt.Fprintf(h, "%d:", len(part))
 		_, _ = io.WriteString(h, part) // writing to a hash does not fail

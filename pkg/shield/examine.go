@@ -41,7 +41,7 @@ func (p *Pipeline) evaluatorFindingInToolResult(ctx context.Context, actionType 
 		return nil
 	}
 	v := p.tiers[TierEvaluate].(*evaluate.Evaluator).ExamineResultForInjection(ctx, actionType, toolResult)
-	f := &sanitize.Finding{Kind: sanitize.FindingPromptInjection, Rule: v.Rule, FindingDescription: p.redactor.RedactText(v.Reasoning), Severity: sanitize.SeverityHigh, ExaminerName: stepSourceByTier[TierEvaluate]}
+	f := &sanitize.Finding{Kind: sanitize.FindingPromptInjection, Rule: v.Rule, FindingDescription: p.redactor.RedactText(v.Reasoning), Severity: sanitize.SeverityHigh, ExaminerName: judgeNameByTier[TierEvaluate]}
 	switch {
 	case v.Decision == verdict.Allow && !v.IsAllowedDespiteFailure:
 		return nil

@@ -36,7 +36,7 @@ func TestExamIsAsked(t *testing.T) {
 			}
 			o := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: a}, TierRange{TierPolicy, TierClassify})
 			if o.Verdict.Decision != verdict.Escalate {
-				key := q.PairName
+				key := q.AttackBenignPairName
 				if !q.IsAttack {
 					key += " honest"
 				}

@@ -50,24 +50,24 @@ func (f *byteLimiter) stopLimiting() {
 	f.roomFreed.Broadcast()
 }
 
-// A recordReadStopper separates records that were read before an interrupt from later ones.
-type recordReadStopper struct {
+// A recordReadGate separates records that were read before an interrupt from later ones.
+type recordReadGate struct {
 	mu           sync.Mutex
 	readUnderWay bool // a call of [InputRecordSource.Next] has not returned yet
 	stopped      bool
 }
 
-// beginRead reports whether another record may be read.
-func (g *recordReadStopper) beginRead() bool {
+// tryBeginRead reports whether another record may be read.
+func (g *recordReadGate) tryBeginRead() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.readUnderWay = !g.stopped
 	return g.readUnderWay
 }
 
-// endReadAndReportNotStopped ends a read that beginRead allowed. It returns false if stopReads was called
+// tryEndRead ends a read that tryBeginRead allowed. It returns false if stopReads was called
 // meanwhile; the record that was read is then dropped.
-func (g *recordReadStopper) endReadAndReportNotStopped() bool {
+func (g *recordReadGate) tryEndRead() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.readUnderWay = false
@@ -76,7 +76,7 @@ func (g *recordReadStopper) endReadAndReportNotStopped() bool {
 
 // stopReads ends the reading of records and reports whether a read of the source is under way. The
 // record of that read is dropped, however long the read takes.
-func (g *recordReadStopper) stopReads() (reading bool) {
+func (g *recordReadGate) stopReads() (reading bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stopped = true

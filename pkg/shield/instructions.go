@@ -54,7 +54,7 @@ func (p *Pipeline) allowAgentInstructionFileEdit(ctx context.Context, v verdict.
 	if err != nil || slices.ContainsFunc(findings, func(f string) bool { return !slices.Contains(allowedInstructionFileEditFindings, f) }) {
 		return v, false
 	}
-	return addFinding(c, TierClassify, verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, JudgeName: stepSourceSessionContext, Confidence: 1,
+	return addFinding(c, TierClassify, verdict.Finding{RequiredAuthority: verdict.AuthorityNotNeeded, JudgeName: judgeNameSessionContext, Confidence: 1,
 		Reasoning: "the user already approved this session's change of " + path.Base(edit.Path)}), true
 }
 

@@ -27,22 +27,22 @@ func UndoStore(cfg Config) *undo.Store {
 	})
 }
 
-// openUndo opens the undo store if the configuration asks for backups. It also sets asksBeforePermanentFileLoss
+// openUndoStore opens the undo store if the configuration asks for backups. It also sets asksBeforePermanentFileLoss
 // and allowsWithBackup. Both are true only if the policy has rules about backups, and the preset is "assisted"
-// or no evaluator is configured. allowsWithBackup also needs the undo store or AllowsOnBackupCondition.
-func (p *Pipeline) openUndo(cfg Config, rules *policy.Policy) {
+// or no evaluator is configured. allowsWithBackup also needs the undo store or AllowsIfFilesBackedUp.
+func (p *Pipeline) openUndoStore(cfg Config, rules *policy.Policy) {
 	if cfg.BacksUpLostFiles {
 		p.undoStore = UndoStore(cfg)
 	}
 	counts := rules.HasBackedUpFileCriterion() && (p.usesAssistedPreset || cfg.Provider == nil && cfg.effectiveSettings().Evaluator.Provider == "")
 	p.asksBeforePermanentFileLoss = counts
-	p.allowsWithBackup = counts && (p.undoStore != nil || cfg.AllowsOnBackupCondition)
+	p.allowsWithBackup = counts && (p.undoStore != nil || cfg.AllowsIfFilesBackedUp)
 }
 
-// rejudgeWithBackup judges a case again if the first tiers do not allow it, as if the files that it
+// rejudgeAssumingFilesBackedUp judges a case again if the first tiers do not allow it, as if the files that it
 // deletes or overwrites were backed up. The new verdict counts if it is ALLOW and the files are
 // backed up; a process without an undo store makes the backup a condition of the ALLOW.
-func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) (verdict.Verdict, *analysis.ActionCase) {
+func (p *Pipeline) rejudgeAssumingFilesBackedUp(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, r *sessionMemory) (verdict.Verdict, *analysis.ActionCase) {
 	if !p.allowsWithBackup || v.Decision != verdict.Escalate || v.ErrorCode != "" {
 		return v, c
 	}
@@ -54,7 +54,7 @@ func (p *Pipeline) rejudgeWithBackup(ctx context.Context, v verdict.Verdict, c *
 	if strict := r.tightenVerdictBySessionState(again, k); strict.Decision != verdict.Allow && strict.NextTier > again.NextTier {
 		return v, c
 	}
-	k.EarlierTierSteps[0].PipeStageSessionData = r.encodeForNextStage()
+	k.EarlierTierSteps[0].SessionDataForNextProcess = r.encodeForNextProcess()
 	if again.Decision == verdict.Escalate && again.NextTier <= TierClassify {
 		again = p.askTier(ctx, TierClassify, k)
 	}
@@ -133,7 +133,7 @@ func (p *Pipeline) judgeFileLossesWithoutBackup(v verdict.Verdict, c *analysis.A
 // backUpFiles keeps what an action deletes or overwrites, and returns the verdict that says so. If none of
 // these files exist, the verdict is unchanged.
 func (p *Pipeline) backUpFiles(ctx context.Context, v verdict.Verdict, c *analysis.ActionCase, losses []undo.FileLoss) (verdict.Verdict, error) {
-	set, err := p.undoStore.BackUpFiles(ctx, undo.ActionInfo{
+	set, err := p.undoStore.BackUpFiles(ctx, undo.UndoableAction{
 		Session: c.Action.Session, AgentHostName: p.agentHostName, CWD: c.ExecutionContext().CWD, Type: c.Action.Type, Hash: c.Action.TypeAndPayloadHash, Description: p.redactor.RedactText(actionSummary(c)),
 	}, losses)
 	if err != nil || set == nil {

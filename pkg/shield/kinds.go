@@ -67,7 +67,7 @@ func (p *Pipeline) actionKindForApproval(ctx context.Context, c *analysis.Action
 func (p *Pipeline) advanceApprovalScope(c *analysis.ActionCase) string {
 	stream := ""
 	if r, ok := c.SessionState.(*sessionMemory); ok && r != nil {
-		stream = r.pipeline.streamID
+		stream = r.pipeline.actionStreamID
 	}
 	if p.agentHostName == "" && stream == "" || p.agentHostName != "" && c.Action.Session == "" || len(c.ExecutionContext().WorkspaceRoots) == 0 {
 		return ""
@@ -78,10 +78,10 @@ func (p *Pipeline) advanceApprovalScope(c *analysis.ActionCase) string {
 	})
 }
 
-// spaceSeparatedLabelsEndingApprovals returns the session labels, sorted, whose arrival ends a person's
+// approvalInvalidatingTaintLabels returns the session labels, sorted, whose arrival ends a person's
 // approvals of kinds of actions: a credential was read, or untrusted text came in. An approval holds while the
 // result is the same as when it was given.
-func spaceSeparatedLabelsEndingApprovals(c *analysis.ActionCase) string {
+func approvalInvalidatingTaintLabels(c *analysis.ActionCase) string {
 	var out []string
 	if c.SessionState != nil {
 		for _, l := range c.SessionState.Labels() {
@@ -96,13 +96,13 @@ func spaceSeparatedLabelsEndingApprovals(c *analysis.ActionCase) string {
 
 // newAdvanceApproval returns the approval that a person can give for the kind of a case.
 func (p *Pipeline) newAdvanceApproval(c *analysis.ActionCase, k kind.ActionKind) approve.AdvanceApproval {
-	return approve.AdvanceApproval{Kind: k, ApprovedActionText: p.redactor.RedactText(approve.ActionPartCausingEffect(c, nil)), SpaceSeparatedSessionTaintLabels: spaceSeparatedLabelsEndingApprovals(c), Session: c.Action.Session}
+	return approve.AdvanceApproval{Kind: k, ApprovedActionText: p.redactor.RedactText(approve.ActionPartCausingEffect(c, nil)), SpaceSeparatedSessionTaintLabels: approvalInvalidatingTaintLabels(c), Session: c.Action.Session}
 }
 
 // offerAdvanceApproval describes what an approval of all actions of a case's kind would cover in its session, and
 // returns the function that saves it.
 func (p *Pipeline) offerAdvanceApproval(ctx context.Context, c *analysis.ActionCase) (string, func(ctx context.Context, by string) error) {
-	p = p.pipelineOfCaseSessionOrSelf(c)
+	p = p.pipelineJudgingCase(c)
 	within := p.advanceApprovalScope(c)
 	if p.personDecisionStore == nil || within == "" || p.wasSameTargetDeniedInSession(c) {
 		return "", nil
@@ -122,7 +122,7 @@ func (p *Pipeline) offerAdvanceApproval(ctx context.Context, c *analysis.ActionC
 // session.
 func (p *Pipeline) wasSameTargetDeniedInSession(c *analysis.ActionCase) bool {
 	r, ok := c.SessionState.(*sessionMemory)
-	return ok && r != nil && r.earlierPipeStageMemory == nil && (r.loadSession().DenialOfSameTarget(c) != nil || r.denialCountingSession().DenialOfSameTarget(c) != nil)
+	return ok && r != nil && r.earlierProcessSessionData == nil && (r.loadSession().DenialOfSameTarget(c) != nil || r.denialCountingSession().DenialOfSameTarget(c) != nil)
 }
 
 // allowedByAdvanceApproval returns an ALLOW if a person has approved all actions of a case's kind.
@@ -137,7 +137,7 @@ func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.Act
 		if err != nil {
 			return none, false // when in doubt, ask
 		}
-		labels := spaceSeparatedLabelsEndingApprovals(c)
+		labels := approvalInvalidatingTaintLabels(c)
 		list = slices.DeleteFunc(kinds, func(s approve.AdvanceApproval) bool { return s.SpaceSeparatedSessionTaintLabels != labels })
 	}
 	if p.advanceApprovalsPath != "" {
@@ -180,7 +180,7 @@ func (p *Pipeline) allowedByAdvanceApproval(ctx context.Context, c *analysis.Act
 			case s.Session == "":
 				scope = "in this project"
 			}
-			v := addFinding(c, TierApprove, verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, JudgeName: stepSourceByTier[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s allowed this kind of action %s (%s)", s.By, scope, s.Name)})
+			v := addFinding(c, TierApprove, verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, JudgeName: judgeNameByTier[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("%s allowed this kind of action %s (%s)", s.By, scope, s.Name)})
 			v.AnswerChannel, v.AnsweredBy = "kind", s.By
 			return v, true
 		}

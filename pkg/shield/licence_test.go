@@ -115,7 +115,7 @@ func TestWaryPasses(t *testing.T) {
 			text := fmt.Sprintf("%q", q.Payload)
 			switch {
 			case q.IsAttack && !evaltest.LooksLikeAttack(text):
-				t.Errorf("seed %d: attack %s: %s", seed, q.PairName, text)
+				t.Errorf("seed %d: attack %s: %s", seed, q.AttackBenignPairName, text)
 			case !q.IsAttack && evaltest.LooksLikeAttack(text):
 				honest++
 			}
@@ -194,7 +194,7 @@ func TestLicenceIsBound(t *testing.T) {
 		t.Helper()
 		if err := p.store.UpdateNamespace(t.Context(), examNamespace, func(sh *state.NamespaceTx) error {
 			key := hexSHA256OfName("good")
-			return sh.Put([]byte(examResultsByModelGroup), key, change(append([]byte{}, sh.Get([]byte(examResultsByModelGroup), key)...)))
+			return sh.Put([]byte(examResultStateGroup), key, change(append([]byte{}, sh.Get([]byte(examResultStateGroup), key)...)))
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestLicenceIsBound(t *testing.T) {
 	if got := why(p); got != "" {
 		t.Errorf("as it was: %q", got)
 	}
-	if err := p.updateModelRecord(t.Context(), func(j *modelExamRecord) error { j.LastExam.PromptHash = "sha256:00"; return nil }); err != nil {
+	if err := p.updateModelExamRecord(t.Context(), func(j *modelExamRecord) error { j.LastExam.PromptHash = "sha256:00"; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if got := why(p); !strings.Contains(got, "prompt of another shield version") {
@@ -352,7 +352,7 @@ func TestProbesAreBounded(t *testing.T) {
 	t.Parallel()
 	u := &pupil{name: "m", says: blocks}
 	p := school(t, t.TempDir(), u, instant)
-	if err := p.updateModelRecord(t.Context(), func(j *modelExamRecord) error { j.DueModelProbes = 1000; return nil }); err != nil {
+	if err := p.updateModelExamRecord(t.Context(), func(j *modelExamRecord) error { j.DueModelProbeCount = 1000; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {

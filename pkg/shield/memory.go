@@ -59,24 +59,24 @@ func (t *policyTierQueueSlot) passToNextAction() {
 // A sessionMemory is the memory of the session of one action. The session is loaded when it is
 // first needed, which saves the load for a simple read of a file. It implements [analysis.SessionState].
 type sessionMemory struct {
-	pipeline                       *Pipeline
-	ctx                            context.Context
-	key                            session.Key
-	claimedSession                 string
-	fileIdentityCache              *fileIdentityCache
-	sendsValueReadEarlierInSession bool                  // the action sends a value that an earlier action of the session has read, or a part of it
-	loadedSession                  *session.Session      // loaded when needed
-	sessionForDenialsOnConnection  *session.Session      // counts the denials of this connection; nil until it is needed
-	earlierPipeStageMemory         *pipeStageSessionData // session data from an earlier stage of the pipe; nil if no earlier stage asked Tier 0
-	sessionDeltaOfStreamAction     *session.RecordDelta  // what the action adds to the session, once known
+	pipeline                      *Pipeline
+	ctx                           context.Context
+	key                           session.Key
+	unverifiedSessionName         string
+	fileIdentityCache             *fileIdentityCache
+	sendsEarlierReadValue         bool                       // the action sends a value that an earlier action of the session has read, or a part of it
+	loadedSession                 *session.Session           // loaded when needed
+	sessionForDenialsOnConnection *session.Session           // counts the denials of this connection; nil until it is needed
+	earlierProcessSessionData     *sessionDataForNextProcess // session data from an earlier stage of the pipe; nil if no earlier stage asked Tier 0
+	sessionDeltaOfStreamAction    *session.RecordDelta       // what the action adds to the session, once known
 }
 
 // A fileIdentityCache caches file checks for actions that one goroutine judges. The cache is dropped once a verdict
 // is given out: until then none of the waiting actions can have run.
 type fileIdentityCache struct {
-	verdictBatchesForwardedToOutput *atomic.Uint64 // number of verdict batches passed to the output
-	forwardedBatchCountAtCaching    uint64
-	cachedResolver                  *analysis.FileIdentityResolver
+	verdictBatchesForwardedToOutput  *atomic.Uint64 // number of verdict batches passed to the output
+	verdictBatchesForwardedAtCaching uint64
+	cachedResolver                   *analysis.FileIdentityResolver
 }
 
 // fileIdentityResolver returns the resolver that identifies files for the next action. The cached resolver is
@@ -85,16 +85,16 @@ func (d *fileIdentityCache) fileIdentityResolver(an *analysis.Analyzer) *analysi
 	if d == nil {
 		return an.NewFileIdentityResolver()
 	}
-	if at := d.verdictBatchesForwardedToOutput.Load(); d.cachedResolver == nil || d.forwardedBatchCountAtCaching != at {
-		d.cachedResolver, d.forwardedBatchCountAtCaching = an.NewFileIdentityResolver(), at
+	if at := d.verdictBatchesForwardedToOutput.Load(); d.cachedResolver == nil || d.verdictBatchesForwardedAtCaching != at {
+		d.cachedResolver, d.verdictBatchesForwardedAtCaching = an.NewFileIdentityResolver(), at
 	}
 	return d.cachedResolver
 }
 
-// pipeStageSessionData is the part of a stream's session that Tier 0 judged an action with. It is passed in the
+// sessionDataForNextProcess is the part of a stream's session that Tier 0 judged an action with. It is passed in the
 // trail to the next stage of a pipe of shield processes. The next stage cannot read the session itself, which
 // ends with the stream of the earlier stage.
-type pipeStageSessionData struct {
+type sessionDataForNextProcess struct {
 	SessionLabels []effect.TaintLabel            `json:"labels,omitempty"`
 	FileLabels    map[string][]effect.TaintLabel `json:"files,omitempty"`
 	CreatedPaths  []string                       `json:"made,omitempty"`
@@ -108,7 +108,7 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 	}
 	r := &sessionMemory{pipeline: p, ctx: ctx, key: session.Key{User: p.caller.User}, fileIdentityCache: it.FileIdentityCache}
 	if p.agentHostName == "" {
-		r.claimedSession = it.Action.Session // an unverified name from the agent: the action is also judged with what sessions of this name know
+		r.unverifiedSessionName = it.Action.Session // an unverified name from the agent: the action is also judged with what sessions of this name know
 		if p.persistentSessionStore != nil || it.IsOnlyActionOfStream {
 			r.key = session.MemoryOnlySessionKey(p.caller.User)
 		}
@@ -116,10 +116,10 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 		r.key.AgentHostName, r.key.ID = p.agentHostName, it.Action.Session
 	}
 	if it.EarlierVerdict != nil && it.EarlierJudgedTiers&verdict.TierBitPolicy != 0 {
-		r.earlierPipeStageMemory = &pipeStageSessionData{}
+		r.earlierProcessSessionData = &sessionDataForNextProcess{}
 		for i := range it.EarlierVerdict.Trail {
-			if raw := it.EarlierVerdict.Trail[i].PipeStageSessionData; len(raw) > 0 {
-				_ = json.Unmarshal(raw, r.earlierPipeStageMemory) // sealed by this installation, so it is valid
+			if raw := it.EarlierVerdict.Trail[i].SessionDataForNextProcess; len(raw) > 0 {
+				_ = json.Unmarshal(raw, r.earlierProcessSessionData) // sealed by this installation, so it is valid
 			}
 		}
 	}
@@ -129,54 +129,54 @@ func (p *Pipeline) memoryFor(ctx context.Context, it *judgeRequest) *sessionMemo
 // loadSession returns the session as first read.
 func (r *sessionMemory) loadSession() *session.Session {
 	if r.loadedSession == nil {
-		r.loadedSession = r.pipeline.sessionStoreForJudging.Load(r.ctx, r.key, r.pipeline.parentSessionAndProcesses, r.claimedSession)
+		r.loadedSession = r.pipeline.sessionStoreForJudging.Load(r.ctx, r.key, r.pipeline.parentSessionAndProcesses, r.unverifiedSessionName)
 		r.loadedSession.EnableFileIdentification(r.fileIdentityCache.fileIdentityResolver(r.pipeline.analyzer))
 	}
 	return r.loadedSession
 }
 
 // denialCountingSession returns the session that counts an action's denials: the action's own session or, with
-// separateDenialCountConnectionName, a session of that connection.
+// connectionWithOwnDenialCount, a session of that connection.
 func (r *sessionMemory) denialCountingSession() *session.Session {
-	if r.pipeline.separateDenialCountConnectionName == "" || r.key.ID == "" {
+	if r.pipeline.connectionWithOwnDenialCount == "" || r.key.ID == "" {
 		return r.loadSession()
 	}
 	if r.sessionForDenialsOnConnection == nil {
 		key := r.key
-		key.ID += " " + r.pipeline.separateDenialCountConnectionName
+		key.ID += " " + r.pipeline.connectionWithOwnDenialCount
 		r.sessionForDenialsOnConnection = r.pipeline.sessionStoreForJudging.Load(r.ctx, key, session.Lineage{}, "")
 	}
 	return r.sessionForDenialsOnConnection
 }
 
 func (r *sessionMemory) Labels() []effect.TaintLabel {
-	if r.earlierPipeStageMemory != nil {
-		return r.earlierPipeStageMemory.SessionLabels
+	if r.earlierProcessSessionData != nil {
+		return r.earlierProcessSessionData.SessionLabels
 	}
 	return r.loadSession().Labels()
 }
 
 func (r *sessionMemory) FileOriginLabels(path string) []effect.TaintLabel {
-	if r.earlierPipeStageMemory != nil {
-		return r.earlierPipeStageMemory.FileLabels[path]
+	if r.earlierProcessSessionData != nil {
+		return r.earlierProcessSessionData.FileLabels[path]
 	}
 	return r.loadSession().FileOriginLabels(path)
 }
 
 func (r *sessionMemory) HasCreated(path string) bool {
-	if r.earlierPipeStageMemory != nil {
-		return slices.Contains(r.earlierPipeStageMemory.CreatedPaths, path)
+	if r.earlierProcessSessionData != nil {
+		return slices.Contains(r.earlierProcessSessionData.CreatedPaths, path)
 	}
 	return r.loadSession().HasCreated(path)
 }
 
 func (r *sessionMemory) DownloadedOrDecodedPaths() *effect.PathList {
-	if r.earlierPipeStageMemory == nil {
+	if r.earlierProcessSessionData == nil {
 		return r.loadSession().DownloadedOrDecodedPaths()
 	}
 	var paths []string
-	for path, labels := range r.earlierPipeStageMemory.FileLabels {
-		if path != reservedFileLabelKeyForSentReadValue && session.IsDownloaded(labels) {
+	for path, labels := range r.earlierProcessSessionData.FileLabels {
+		if path != sendsEarlierReadValueKey && session.IsDownloaded(labels) {
 			paths = append(paths, path)
 		}
 	}
@@ -218,12 +218,12 @@ func (p *Pipeline) analyze(a *action.Action, r *sessionMemory) *analysis.ActionC
 // changed what the case uses of the session's labelled or created files, it analyzes the action again and
 // returns the new case. Otherwise it returns c.
 func (r *sessionMemory) reanalyzeIfSessionChanged(c *analysis.ActionCase) *analysis.ActionCase {
-	if r == nil || r.earlierPipeStageMemory != nil || r.loadedSession == nil {
+	if r == nil || r.earlierProcessSessionData != nil || r.loadedSession == nil {
 		return c
 	}
 	was := r.loadedSession
 	r.loadedSession = nil
-	if was.HasSameFileLabelsAndCreations(r.loadSession()) {
+	if was.HasSameQueriedFileState(r.loadSession()) {
 		return c
 	}
 	again := r.pipeline.analyze(c.Action, r)
@@ -231,18 +231,18 @@ func (r *sessionMemory) reanalyzeIfSessionChanged(c *analysis.ActionCase) *analy
 	return again
 }
 
-// reservedFileLabelKeyForSentReadValue is a reserved name instead of a path, with which one pipeline stage tells the next
+// sendsEarlierReadValueKey is a reserved name instead of a path, with which one pipeline stage tells the next
 // that the action may send a part of a value that the session has read. No path has this name.
-const reservedFileLabelKeyForSentReadValue = "value flow"
+const sendsEarlierReadValueKey = "value flow"
 
-// addSentSessionValueEffects marks in a case that the action sends a value which the session has read.
-func (r *sessionMemory) addSentSessionValueEffects(c *analysis.ActionCase) error {
+// markEarlierReadValueSend marks in a case that the action sends a value which the session has read.
+func (r *sessionMemory) markEarlierReadValueSend(c *analysis.ActionCase) error {
 	if r == nil || !c.MayHaveOutgoingText() {
 		return nil
 	}
 	before := len(c.Effects)
-	err := r.pipeline.sessionStoreForJudging.AddSentValueEffect(r.ctx, r.loadSession(), c)
-	r.sendsValueReadEarlierInSession = len(c.Effects) > before
+	err := r.pipeline.sessionStoreForJudging.AddSensitiveValueSendEffect(r.ctx, r.loadSession(), c)
+	r.sendsEarlierReadValue = len(c.Effects) > before
 	r.loadSession().MarkPushToChangedRemote(c)
 	return err
 }
@@ -254,7 +254,7 @@ func (r *sessionMemory) tightenVerdictBySessionState(v verdict.Verdict, c *analy
 		return v
 	}
 	s := r.loadedSession
-	if r.pipeline.agentHostName != "" && r.earlierPipeStageMemory == nil {
+	if r.pipeline.agentHostName != "" && r.earlierProcessSessionData == nil {
 		if s = r.loadSession(); s.Err() == nil {
 			s = r.denialCountingSession()
 		}
@@ -297,14 +297,14 @@ func deniedByRuleSuffix(rule string) string {
 	return " by " + rule
 }
 
-// encodeForNextStage returns the session's memory for the next stage of a pipe: nil if it is empty.
-func (r *sessionMemory) encodeForNextStage() []byte {
+// encodeForNextProcess returns the session's memory for the next stage of a pipe: nil if it is empty.
+func (r *sessionMemory) encodeForNextProcess() []byte {
 	if r == nil || r.loadedSession == nil {
 		return nil
 	}
-	t := pipeStageSessionData{r.loadedSession.Labels(), r.loadedSession.LabelledFiles(), r.loadedSession.CreatedPaths()}
-	if r.sendsValueReadEarlierInSession {
-		t.FileLabels[reservedFileLabelKeyForSentReadValue] = []effect.TaintLabel{effect.LabelCredential}
+	t := sessionDataForNextProcess{r.loadedSession.Labels(), r.loadedSession.LabelledFiles(), r.loadedSession.CreatedPaths()}
+	if r.sendsEarlierReadValue {
+		t.FileLabels[sendsEarlierReadValueKey] = []effect.TaintLabel{effect.LabelCredential}
 	}
 	if len(t.SessionLabels)+len(t.FileLabels)+len(t.CreatedPaths) == 0 {
 		return nil
@@ -316,8 +316,8 @@ func (r *sessionMemory) encodeForNextStage() []byte {
 	return raw
 }
 
-// recordEffectsOrDenialInSession adds to the session the effects of an action, or its denial, after all tiers have judged.
-func (r *sessionMemory) recordEffectsOrDenialInSession(v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
+// recordOutcomeInSession adds to the session the effects of an action, or its denial, after all tiers have judged.
+func (r *sessionMemory) recordOutcomeInSession(v verdict.Verdict, c *analysis.ActionCase) verdict.Verdict {
 	if v.Decision == verdict.Block {
 		return r.addDenial(v, c)
 	}
@@ -368,16 +368,16 @@ func (r *sessionMemory) sessionDeltaOfAction(c *analysis.ActionCase) (session.Re
 	return d, nil
 }
 
-// A streamActionDeltaForLaterSessions holds what an allowed action of a stream adds to the stored sessions, so
+// A persistentSessionDelta holds what an allowed action of a stream adds to the stored sessions, so
 // that actions after the stream are judged with it.
-type streamActionDeltaForLaterSessions struct {
-	claimedSession string
-	delta          session.RecordDelta
+type persistentSessionDelta struct {
+	unverifiedSessionName string
+	delta                 session.RecordDelta
 }
 
-// newDeltaForLaterSessions returns what an action of a stream adds to later sessions, nil if nothing. Only an action
+// newPersistentSessionDelta returns what an action of a stream adds to later sessions, nil if nothing. Only an action
 // that is allowed in the end adds anything, so that the stages of a pipe agree.
-func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.ActionCase) (*streamActionDeltaForLaterSessions, error) {
+func (r *sessionMemory) newPersistentSessionDelta(v verdict.Verdict, c *analysis.ActionCase) (*persistentSessionDelta, error) {
 	if r == nil || r.pipeline.agentHostName != "" || v.Decision != verdict.Allow {
 		return nil, nil
 	}
@@ -389,19 +389,19 @@ func (r *sessionMemory) newDeltaForLaterSessions(v verdict.Verdict, c *analysis.
 	if r.sessionDeltaOfStreamAction.Empty() && len(r.sessionDeltaOfStreamAction.PrintedFiles) == 0 && !r.sessionDeltaOfStreamAction.MayMoveFiles {
 		return nil, nil
 	}
-	return &streamActionDeltaForLaterSessions{r.claimedSession, *r.sessionDeltaOfStreamAction}, nil
+	return &persistentSessionDelta{r.unverifiedSessionName, *r.sessionDeltaOfStreamAction}, nil
 }
 
-// storeDeltaForLaterSessions stores what an action of a stream adds: labels of files and credentials for all sessions
+// storePersistentSessionDelta stores what an action of a stream adds: labels of files and credentials for all sessions
 // of the user, the rest for the session that the action names.
-func (p *Pipeline) storeDeltaForLaterSessions(ctx context.Context, l *streamActionDeltaForLaterSessions) error {
+func (p *Pipeline) storePersistentSessionDelta(ctx context.Context, l *persistentSessionDelta) error {
 	kept := p.persistentSessionStore
 	if kept == nil {
 		kept = p.sessionStoreForJudging
 	}
-	key, add := session.Key{ID: l.claimedSession, User: p.caller.User}, kept.Add
-	if l.claimedSession == "" {
-		add = kept.AddSharedPartOfDelta
+	key, add := session.Key{ID: l.unverifiedSessionName, User: p.caller.User}, kept.Add
+	if l.unverifiedSessionName == "" {
+		add = kept.AddDataSharedBySessions
 	}
 	s := kept.Load(ctx, key, session.Lineage{}, "")
 	if s.Err() != nil && l.delta.Empty() {
@@ -440,19 +440,19 @@ func unsavedSessionVerdict(v verdict.Verdict, err error) verdict.Verdict {
 // storeSessionDeltaOrBlock stores what an allowed action of a stream adds to the sessions that follow the
 // stream, such as labels of files. If storing fails, the verdict in o becomes a BLOCK.
 func (p *Pipeline) storeSessionDeltaOrBlock(ctx context.Context, o *VerdictWithLogData) {
-	if o.streamActionDeltaForLaterSessions == nil {
+	if o.persistentSessionDelta == nil {
 		return
 	}
-	if err := p.storeDeltaForLaterSessions(context.WithoutCancel(ctx), o.streamActionDeltaForLaterSessions); err != nil {
+	if err := p.storePersistentSessionDelta(context.WithoutCancel(ctx), o.persistentSessionDelta); err != nil {
 		p.replaceVerdict(o, unsavedSessionVerdict(o.Verdict, err))
 		p.buildLogEntry(o, o.action)
 	}
-	o.streamActionDeltaForLaterSessions, o.action = nil, nil
+	o.persistentSessionDelta, o.action = nil, nil
 }
 
-// sessionLabelsForAnswerKey returns the taint labels of a case's session as one text, for keys of reusable
+// sessionTaintLabelsText returns the taint labels of a case's session as one text, for keys of reusable
 // answers; "" without a session.
-func sessionLabelsForAnswerKey(c *analysis.ActionCase) string {
+func sessionTaintLabelsText(c *analysis.ActionCase) string {
 	if c.SessionState == nil {
 		return ""
 	}

@@ -25,7 +25,7 @@ func (p *Pipeline) fillTelemetry(o *VerdictWithLogData, a *action.Action, start 
 			Latency: time.Duration(s.LatencyMicroseconds) * time.Microsecond,
 		})
 	}
-	if p.omitsLatenciesFromVerdictsAndLog {
+	if p.omitsLatenciesFromTierSteps {
 		for i := range o.tierSteps {
 			o.tierSteps[i].LatencyMicroseconds = 0
 		}

@@ -27,15 +27,15 @@ func NewDecisionStore(sealKey [verdict.KeySize]byte, store *state.Store, now fun
 // without an error, and the codes for refusals because no model or person could decide.
 var personOverridableErrorCodes = []string{"", "unavailable", "nobody", "timeout", "rate_limit", "budget", "evaluator"}
 
-// canPersonAllowRefusal reports whether a person can allow what a verdict refuses. A person cannot allow what the
+// canPersonOverrideRefusal reports whether a person can allow what a verdict refuses. A person cannot allow what the
 // protected core forbids, what has no legitimate use, or what was not judged.
-func (p *Pipeline) canPersonAllowRefusal(v *verdict.Verdict, c *analysis.ActionCase) bool {
+func (p *Pipeline) canPersonOverrideRefusal(v *verdict.Verdict, c *analysis.ActionCase) bool {
 	return v.Decision == verdict.Block && slices.Contains(personOverridableErrorCodes, v.ErrorCode) && !isNonOverridableRule(v.Rule) && canPersonDecideCase(c)
 }
 
 // canPersonDecideCase reports whether a person's answer counts for a case, given the steps so far.
 func canPersonDecideCase(c *analysis.ActionCase) bool {
-	return c != nil && c.Action != nil && !slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.Step) bool { return s.Decision != verdict.Allow && isNonOverridableRule(s.Rule) }) &&
+	return c != nil && c.Action != nil && !slices.ContainsFunc(c.EarlierTierSteps, func(s verdict.TierStep) bool { return s.Decision != verdict.Allow && isNonOverridableRule(s.Rule) }) &&
 		!slices.ContainsFunc(c.Effects, func(e effect.Effect) bool { return e.Kind == effect.TamperWithShield })
 }
 
@@ -77,7 +77,7 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.ActionCase, in T
 	if !ok {
 		return verdict.Verdict{}, false
 	}
-	v := addFinding(c, TierApprove, verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, JudgeName: stepSourceByTier[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("allowed once by %s (shield allow %s)", g.By, g.RefusalRef)})
+	v := addFinding(c, TierApprove, verdict.Finding{RequiredAuthority: verdict.AuthorityPerson, JudgeName: judgeNameByTier[TierApprove], Confidence: 1, Reasoning: fmt.Sprintf("allowed once by %s (shield allow %s)", g.By, g.RefusalRef)})
 	v.AnswerChannel, v.AnsweredBy = "allow", g.By
 	return v, true
 }
@@ -86,7 +86,7 @@ func (p *Pipeline) allowedOnce(ctx context.Context, c *analysis.ActionCase, in T
 // button.
 func (p *Pipeline) addHintToAllowMoreActions(ctx context.Context, v *verdict.Verdict, c *analysis.ActionCase) {
 	own := *v
-	p.storeRefusalAndSetRefusalRef(ctx, &own, c)
+	p.storeRefusalWithRef(ctx, &own, c)
 	if own.Explanation.HintToAllowMoreActions != "" {
 		v.Reasoning += " (In a terminal, " + own.Explanation.HintToAllowMoreActions + ")"
 	}
@@ -106,10 +106,10 @@ func hintToAllowMoreActions(r *approve.Refusal) string {
 // maxRefusalPayloadTextBytes is the largest size of each text of a refused action that is kept for a person, in bytes.
 const maxRefusalPayloadTextBytes = 32 << 10
 
-// storeRefusalAndSetRefusalRef adds to a refusal the reference with which a person can allow the action. It
+// storeRefusalWithRef adds to a refusal the reference with which a person can allow the action. It
 // adds none if the refusal cannot be stored, for example because the action is too large to be
 // shown.
-func (p *Pipeline) storeRefusalAndSetRefusalRef(ctx context.Context, v *verdict.Verdict, c *analysis.ActionCase) {
+func (p *Pipeline) storeRefusalWithRef(ctx context.Context, v *verdict.Verdict, c *analysis.ActionCase) {
 	payload, _ := p.redactor.RedactAndCollectSecrets(c.Action.Payload, maxRefusalPayloadTextBytes)
 	text, err := json.Marshal(payload)
 	binding := p.allowOnceGrantKey(c)
@@ -123,8 +123,8 @@ func (p *Pipeline) storeRefusalAndSetRefusalRef(ctx context.Context, v *verdict.
 	r.DeniedByRule = v.Tier < TierEvaluate && v.ErrorCode == ""
 	p.addAdvanceApprovalToRefusal(ctx, &r, c)
 	if t, binding, lasts := p.lookUpUnknownTool(c); c.CallsUnknownTool() && binding != "" {
-		said := p.newToolClassAnswerWithUnsetClass(c, &t, lasts)
-		r.OfferedToolClassAnswer, r.ToolClassAnswerKey, r.ToolDescription = &said, binding, p.redactor.RedactText(toolDescription(c.Action.Type, &t, lasts))
+		said := p.newPendingToolClassAnswer(c, &t, lasts)
+		r.OfferedToolClassAnswer, r.ToolClassStoreKey, r.ToolDescription = &said, binding, p.redactor.RedactText(toolDescription(c.Action.Type, &t, lasts))
 	}
 	if p.allowOnceDecisionStore.AddRefusal(ctx, &r) == nil {
 		v.RefusalRef, v.Explanation.UserAllowCommand, v.Explanation.HintToAllowMoreActions = r.Ref, "shield allow "+r.Ref, hintToAllowMoreActions(&r)

@@ -74,7 +74,7 @@ func (d *desk) refusals() *approve.DecisionStore {
 func (d *desk) allow(ref string) error {
 	d.t.Helper()
 	s := d.refusals()
-	r, err := s.FindAllowableRefusal(d.t.Context(), "", ref)
+	r, err := s.FindOverridableRefusal(d.t.Context(), "", ref)
 	if err == nil {
 		_, err = s.Allow(d.t.Context(), r, "ann")
 	}
@@ -118,7 +118,7 @@ func TestOnce(t *testing.T) {
 	if v = d.judge("s1", forcePush); v.Decision != verdict.Block {
 		t.Errorf("it runs later: %+v", v)
 	}
-	d.clock = d.clock.Add(approve.MaxAllowableRefusalAge)
+	d.clock = d.clock.Add(approve.MaxOverridableRefusalAge)
 	if err := d.allow(v.RefusalRef); !errors.Is(err, approve.ErrOldRef) {
 		t.Errorf("an old refusal: %v", err)
 	}
@@ -163,13 +163,13 @@ func TestOnceNeedsAll(t *testing.T) {
 			t.Fatal(err)
 		} else {
 			c := p.analyze(parse(t, fmt.Sprintf(`{"type":"execute_command","payload":{"command":%q},"cwd":%q,"session":"s1"}`, command, d.work)), nil)
-			if (v.RefusalRef != "") != (p.allowOnceGrantKey(c) != "" && p.canPersonAllowRefusal(&v, c)) {
+			if (v.RefusalRef != "") != (p.allowOnceGrantKey(c) != "" && p.canPersonOverrideRefusal(&v, c)) {
 				t.Errorf("%s: reference %q, binding %q", command, v.RefusalRef, p.allowOnceGrantKey(c))
 			}
 			p.Close()
 		}
 	}
-	if v := d.judge("s1", "rm -rf /"); v.RefusalRef != "" || v.Explanation.UserAllowCommand != "" || strings.Contains(v.ForAgent(), "unless") {
+	if v := d.judge("s1", "rm -rf /"); v.RefusalRef != "" || v.Explanation.UserAllowCommand != "" || strings.Contains(v.TextForAgent(), "unless") {
 		t.Errorf("the protected core: %+v", v)
 	}
 	d.cfg.OffersAllowOnce = false
@@ -184,7 +184,7 @@ func TestOnceTogether(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	v := d.judge("s1", forcePush)
-	r, err := d.refusals().FindAllowableRefusal(t.Context(), "", v.RefusalRef)
+	r, err := d.refusals().FindOverridableRefusal(t.Context(), "", v.RefusalRef)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,20 +229,20 @@ func TestForgedRefusals(t *testing.T) {
 	v := d.judge("s1", forcePush)
 	s := d.refusals()
 	for _, ref := range []string{"", "zzz", "../", v.RefusalRef + " ", strings.ToUpper(v.RefusalRef) + "0"} {
-		if r, err := s.FindAllowableRefusal(t.Context(), "", ref); !errors.Is(err, approve.ErrUnknownRef) {
+		if r, err := s.FindOverridableRefusal(t.Context(), "", ref); !errors.Is(err, approve.ErrUnknownRef) {
 			t.Errorf("%q: %+v, %v", ref, r, err)
 		}
 	}
-	if r, err := s.FindAllowableRefusal(t.Context(), "bob", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
+	if r, err := s.FindOverridableRefusal(t.Context(), "bob", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
 		t.Errorf("another user's: %+v, %v", r, err)
 	}
-	r, err := s.FindAllowableRefusal(t.Context(), "", v.RefusalRef)
+	r, err := s.FindOverridableRefusal(t.Context(), "", v.RefusalRef)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := &approve.DecisionStore{Store: s.Store, HMACKey: s.HMACKey, Clock: s.Clock}
 	other.HMACKey[0]++
-	if r, err := other.FindAllowableRefusal(t.Context(), "", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
+	if r, err := other.FindOverridableRefusal(t.Context(), "", v.RefusalRef); !errors.Is(err, approve.ErrUnknownRef) {
 		t.Errorf("with another key: %+v, %v", r, err)
 	}
 	if list, err := other.ListAllowableRefusals(t.Context(), ""); err != nil || len(list) > 0 {

@@ -33,7 +33,7 @@ func PolicyOptions(cfg Config, place *effect.PathContext) policy.Options {
 		}
 		return out
 	}
-	secret, trusted, rules := cfg.pathsAgentCannotReadOrChange(), cfg.pathsAgentCannotChange(), cfg.policyFiles()
+	secret, trusted, rules := cfg.pathsAgentCannotAccess(), cfg.pathsAgentCannotChange(), cfg.policyFiles()
 	above, ways := cfg.parentFolders(append(append(append([]string{}, secret...), trusted...), rules...))
 	aboveCache, replaceable := cfg.parentFoldersOfCacheFolder(place)
 	return policy.Options{FoldersByGlobVariable: map[string][]string{
@@ -55,9 +55,9 @@ func lookUpHeuristicRule(id string) (exists, alwaysBlocks bool) {
 	return classify.IsRuleID(id), classify.AlwaysBlocks(id)
 }
 
-// pathsAgentCannotReadOrChange returns the files and folders that the agent must neither read nor
+// pathsAgentCannotAccess returns the files and folders that the agent must neither read nor
 // change.
-func (cfg *Config) pathsAgentCannotReadOrChange() []string {
+func (cfg *Config) pathsAgentCannotAccess() []string {
 	s := cfg.effectiveSettings()
 	files := []string{
 		cfg.StateDir, cfg.auditFile(), s.Evaluator.APIKeyFile, s.MCP.TokenFile, s.MCP.TLSKey, s.StoreEncryptionKeyFile, s.StorePasswordFile, s.Serve.TLSKey, s.Serve.TokensFile,

@@ -29,52 +29,52 @@ import (
 
 // A Pipeline judges actions. Goroutines may share it.
 type Pipeline struct {
-	analyzer                         *analysis.Analyzer
-	rules                            *policy.Policy
-	tiers                            [4]Tier
-	sealer                           *verdict.Sealer // nil without a state folder
-	now                              func() time.Time
-	verdictLifetime                  time.Duration
-	verdictsIncludeTrail             bool
-	measuresLatency                  bool // steps carry their latency
-	omitsLatenciesFromVerdictsAndLog bool // latencies are measured but left out of verdicts and log
-	observeActionTelemetry           func(telemetry.Action)
-	omitsActionFromVerdicts          bool
-	limits                           state.EvaluationAndApprovalLimits
-	store                            *state.Store                             // nil without a state folder
-	allowOnceDecisionStore           *approve.DecisionStore                   // nil if actions cannot be allowed once
-	personDecisionStore              *approve.DecisionStore                   // a person's approvals of kinds of actions, and classes of tools; nil without a state folder
-	advanceApprovalsPath             string                                   // a person's file of answers; "" for none
-	unknownToolLookup                func(*action.Action) approve.UnknownTool // what is known of an unknown tool; may be nil
-	usesStrictPolicyPreset           bool                                     // the preset is strict: a question is asked even if the user has named the object
-	installationIDForApprovalKeys    string                                   // binds approvals to this installation, also where the store is shared
-	approver                         *approve.Approver
-	log                              *audit.Log // nil without an audit file
-	stateAndAuditLockFilePaths       []string   // lock files of state and audit log; a process that holds a lock delays log entries
-	redactor                         *redact.Redactor
-	sanitizeSettings                 config.ToolResultSanitization
-	asksPersonInChatService          bool // a person is asked in a chat, where other people's texts may come in
-	caller                           audit.Caller
-	fingerprints                     audit.PolicyAndModelFingerprints
-	usesClassifierSidecar            bool          // Tier 1 asks another process
-	missingModelNote                 string        // why the classifier's model cannot be used; "" if it can; see [Pipeline.UnusableModelOrPolicyNote]
-	ineffectivePolicyEntriesError    error         // policy entries that have no effect
-	checkPolicyExpiry                func() error  // why the policy is no longer valid; nil if it never expires
-	noReviewerDenialText             string        // text of a denial without a model and a person to ask; "" if there is a model
-	cannotAskPersonReason            func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
-	notifyUser                       func(text string)
+	analyzer                      *analysis.Analyzer
+	rules                         *policy.Policy
+	tiers                         [4]Tier
+	sealer                        *verdict.Sealer // nil without a state folder
+	now                           func() time.Time
+	verdictLifetime               time.Duration
+	verdictsIncludeTrail          bool
+	measuresLatency               bool // steps carry their latency
+	omitsLatenciesFromTierSteps   bool // latencies are measured but left out of verdicts and log
+	observeActionTelemetry        func(telemetry.Action)
+	omitsActionFromVerdicts       bool
+	limits                        state.EvaluationAndApprovalLimits
+	store                         *state.Store                             // nil without a state folder
+	allowOnceDecisionStore        *approve.DecisionStore                   // nil if actions cannot be allowed once
+	personDecisionStore           *approve.DecisionStore                   // a person's approvals of kinds of actions, and classes of tools; nil without a state folder
+	advanceApprovalsPath          string                                   // a person's file of answers; "" for none
+	unknownToolLookup             func(*action.Action) approve.UnknownTool // what is known of an unknown tool; may be nil
+	usesStrictPolicyPreset        bool                                     // the preset is strict: a question is asked even if the user has named the object
+	installationIDForApprovalKeys string                                   // binds approvals to this installation, also where the store is shared
+	approver                      *approve.Approver
+	log                           *audit.Log // nil without an audit file
+	stateAndAuditLockFilePaths    []string   // lock files of state and audit log; a process that holds a lock delays log entries
+	redactor                      *redact.Redactor
+	sanitizeSettings              config.ToolResultSanitization
+	asksPersonInChatService       bool // a person is asked in a chat, where other people's texts may come in
+	caller                        audit.Caller
+	fingerprints                  audit.PolicyAndModelFingerprints
+	usesClassifierSidecar         bool          // Tier 1 asks another process
+	missingModelNote              string        // why the classifier's model cannot be used; "" if it can; see [Pipeline.UnusableModelOrPolicyNote]
+	ineffectivePolicyEntriesError error         // policy entries that have no effect
+	checkPolicyExpiry             func() error  // why the policy is no longer valid; nil if it never expires
+	noReviewerDenialText          string        // text of a denial without a model and a person to ask; "" if there is a model
+	cannotAskPersonReason         func() string // why no person can be asked, and what to do; "" if one can be. Computed on demand, since it reads the parent processes
+	notifyUser                    func(text string)
 
-	sessionStoreForJudging            *session.Store // the sessions that actions are judged with; nil if session tracking is off
-	persistentSessionStore            *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
-	streamID                          string         // random name of the current stream of actions; "" outside a stream, or if a host names the sessions
-	agentHostName                     string         // the host program whose session names are trusted; "" if only the agent names sessions, see [Config]
-	parentSessionAndProcesses         session.Lineage
-	isolatesSessionsFromEachOther     bool
-	judgesExecutedActions             bool                  // the actions have already run, so denials are not remembered
-	separateDenialCountConnectionName string                // connection whose denials are counted apart from its session; "" if they are counted with it
-	credentialHashKey                 [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
-	sessionEventTypesInPolicy         []string              // earlier events that the policy refers to
-	policyCountsSessionActions        bool
+	sessionStoreForJudging        *session.Store // the sessions that actions are judged with; nil if session tracking is off
+	persistentSessionStore        *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
+	actionStreamID                string         // random name of the current stream of actions; "" outside a stream, or if a host names the sessions
+	agentHostName                 string         // the host program whose session names are trusted; "" if only the agent names sessions, see [Config]
+	parentSessionAndProcesses     session.Lineage
+	isolatesSessionsFromEachOther bool
+	judgesExecutedActions         bool                  // the actions have already run, so denials are not remembered
+	connectionWithOwnDenialCount  string                // connection whose denials are counted apart from its session; "" if they are counted with it
+	credentialHashKey             [verdict.KeySize]byte // key of the hashes of credentials; without a state folder they are not stored
+	sessionEventTypesInPolicy     []string              // earlier events that the policy refers to
+	policyCountsSessionActions    bool
 
 	evaluatorOptions          evaluate.Options // options of requests to the evaluator's model
 	evaluatorModelName        string           // the name that an exam result is bound to; "" if there is none
@@ -100,7 +100,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	p := &Pipeline{now: cfg.now, verdictLifetime: s.VerdictTTL.AsTimeDuration(), verdictsIncludeTrail: cfg.VerdictsIncludeTrail, measuresLatency: cfg.measuresLatency(), omitsLatenciesFromVerdictsAndLog: !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, observeActionTelemetry: cfg.Observe, omitsActionFromVerdicts: cfg.OmitsActionFromVerdicts, unknownToolLookup: cfg.LookUpUnknownTool, caller: cfg.Caller, notifyUser: cfg.NotifyUser, sanitizeSettings: s.SanitizeToolResults}
+	p := &Pipeline{now: cfg.now, verdictLifetime: s.VerdictTTL.AsTimeDuration(), verdictsIncludeTrail: cfg.VerdictsIncludeTrail, measuresLatency: cfg.measuresLatency(), omitsLatenciesFromTierSteps: !cfg.TierStepsIncludeLatency && !cfg.VerdictsIncludeTrail, observeActionTelemetry: cfg.Observe, omitsActionFromVerdicts: cfg.OmitsActionFromVerdicts, unknownToolLookup: cfg.LookUpUnknownTool, caller: cfg.Caller, notifyUser: cfg.NotifyUser, sanitizeSettings: s.SanitizeToolResults}
 	p.limits = Limits(cfg)
 	p.asksPersonInChatService = slices.ContainsFunc(s.Approval.Channels, func(name string) bool { return approve.ChatServiceTitle(name) != "" })
 	var err error
@@ -112,8 +112,8 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.ActionContainer != nil && !rules.HasVerifyExceptionForEffectCause(string(effect.CauseInContainer)) {
-		cfg.ActionContainer = nil
+	if cfg.ExecutionContainer != nil && !rules.HasVerifyRuleExceptingCause(string(effect.CauseInContainer)) {
+		cfg.ExecutionContainer = nil
 		if p.analyzer, err = NewAnalyzer(cfg); err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 		return nil, err
 	}
 	p.openSessions(cfg, rules)
-	p.openUndo(cfg, rules)
+	p.openUndoStore(cfg, rules)
 	person, err := p.newApprover(cfg, rules)
 	if err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func NewPipeline(cfg Config) (*Pipeline, error) {
 
 // measuresLatency reports whether the latency of each step is measured.
 func (cfg *Config) measuresLatency() bool {
-	return cfg.TrailIncludesLatency || cfg.VerdictsIncludeTrail || cfg.Observe != nil
+	return cfg.TierStepsIncludeLatency || cfg.VerdictsIncludeTrail || cfg.Observe != nil
 }
 
 func (cfg *Config) now() time.Time {
@@ -320,7 +320,7 @@ func (p *Pipeline) Close() error {
 type EvaluationUsageStatus struct {
 	EvaluationsUsedToday int // evaluations charged today
 	MaxEvaluationsPerDay int // evaluations a day
-	State                state.Status
+	StoreStatus          state.StoreStatus
 	Err                  error // why the state cannot be read; EvaluationsUsedToday is then the daily limit. nil if it was read
 }
 
@@ -330,8 +330,8 @@ func (p *Pipeline) Status() EvaluationUsageStatus {
 	if p.store == nil {
 		return s
 	}
-	s.State, s.Err = p.store.Status(context.Background(), p.limits)
-	s.EvaluationsUsedToday = s.State.BudgetUsed
+	s.StoreStatus, s.Err = p.store.Status(context.Background(), p.limits)
+	s.EvaluationsUsedToday = s.StoreStatus.EvaluationsUsed
 	if s.Err != nil {
 		s.EvaluationsUsedToday = s.MaxEvaluationsPerDay
 	}

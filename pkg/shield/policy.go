@@ -24,8 +24,8 @@ const maxPolicyBytes = 4 << 20
 // NewAnalyzer returns the analyzer of a configuration, or an error if a root is invalid.
 func NewAnalyzer(cfg Config) (*analysis.Analyzer, error) {
 	opts := analysis.Options{ShellAnalyzer: shell.Analyze, FileAnalyzer: shell.AnalyzeWrittenFile, ReplaySession: session.ReplayAndAnalyzeLastAction, CWD: cfg.WorkingDir, Home: cfg.Home, WorkspaceRoots: cfg.effectiveSettings().WorkspaceRoots, FoldCase: cfg.IgnoresPathCase, InspectLocalFiles: !cfg.IgnoresFileSystem, DiskFileOverlay: cfg.FileOverlay, ApprovalPageStatus: approve.ApprovalPageQuestionStatusReader(cfg.StateDir), TrustedDestinations: analysis.TrustedDestinations(cfg.effectiveSettings().TrustedTargets)}
-	if cfg.ActionContainer != nil && cfg.effectiveSettings().ContainerEffectsTrustMode == "auto" {
-		opts.ActionContainer = cfg.ActionContainer
+	if cfg.ExecutionContainer != nil && cfg.effectiveSettings().ContainerEffectsTrustMode == "auto" {
+		opts.ExecutionContainer = cfg.ExecutionContainer
 	}
 	return analysis.New(opts)
 }
@@ -154,7 +154,7 @@ func ReadPolicyFile(name string) ([]byte, error) {
 
 // AllowRuleNonMatchReasons returns a line for each allow rule that names an action but does not cover it, with the reason.
 func (p *Pipeline) AllowRuleNonMatchReasons(ctx context.Context, a *action.Action) ([]string, error) {
-	gaps, err := p.rules.AllowRuleGaps(ctx, p.analyzer.AnalyzeAction(a))
+	gaps, err := p.rules.AllowRuleMismatches(ctx, p.analyzer.AnalyzeAction(a))
 	out := make([]string, len(gaps))
 	for i, g := range gaps {
 		out[i] = g.Rule + ": " + g.NotCoveredReason

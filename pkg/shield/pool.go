@@ -82,7 +82,7 @@ func (l *PipelinePool) Lend(cfg Config) (p *Pipeline, done func(), err error) {
 	if !once {
 		lent.allowOnceDecisionStore = nil
 	}
-	lent.omitsLatenciesFromVerdictsAndLog, lent.observeActionTelemetry = !cfg.TrailIncludesLatency && !cfg.VerdictsIncludeTrail, cfg.Observe
+	lent.omitsLatenciesFromTierSteps, lent.observeActionTelemetry = !cfg.TierStepsIncludeLatency && !cfg.VerdictsIncludeTrail, cfg.Observe
 	return &lent, sync.OnceFunc(func() { l.returnPipeline(has) }), nil
 }
 
@@ -151,7 +151,7 @@ func (l *PipelinePool) sharedModel(cfg Config) (*classify.Model, error) {
 	if l == nil {
 		return OpenModel(cfg)
 	}
-	key, err := cfg.modelKey()
+	key, err := cfg.modelPoolKey()
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (cfg *Config) pipelinePoolKey(place *effect.PathContext) (key poolKey, err 
 	if err != nil {
 		return key, err
 	}
-	model, err := cfg.modelKey()
+	model, err := cfg.modelPoolKey()
 	if err != nil {
 		return key, err
 	}
@@ -204,12 +204,12 @@ func (cfg *Config) pipelinePoolKey(place *effect.PathContext) (key poolKey, err 
 			return key, err
 		}
 	}
-	return hashAsJSON(own, cfg.Caller.User, cfg.effectiveSettings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.measuresLatency(), cfg.BacksUpLostFiles, cfg.AllowsOnBackupCondition, place.Home, place.CWD, place.WorkspaceRoots,
+	return hashAsJSON(own, cfg.Caller.User, cfg.effectiveSettings(), cfg.StateDir, cfg.auditFile(), cfg.LockWait, cfg.measuresLatency(), cfg.BacksUpLostFiles, cfg.AllowsIfFilesBackedUp, place.Home, place.CWD, place.WorkspaceRoots,
 		PolicyOptions(*cfg, place).FoldersByGlobVariable, policy, model[:], api, seal[:])
 }
 
-// modelKey returns the key of a model: for one in a folder it includes the folder's files.
-func (cfg *Config) modelKey() (poolKey, error) {
+// modelPoolKey returns the key of a model: for one in a folder it includes the folder's files.
+func (cfg *Config) modelPoolKey() (poolKey, error) {
 	c := cfg.classifierSettings()
 	dir := ""
 	switch {

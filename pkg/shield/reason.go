@@ -12,7 +12,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// withReviewReasonAndLogReasoning changes a BLOCK of Tier 2 or 3 that has an error code, because neither a model
+// addReviewReason changes a BLOCK of Tier 2 or 3 that has an error code, because neither a model
 // nor a person decided. It adds to the reasoning why an earlier tier asked for a review: the agent needs the
 // rule and its advice, whichever tier gave the verdict. The error text of the failed tier comes first. All other
 // verdicts are returned unchanged. firstDecidingTier is the first tier that could decide; lower tiers could only
@@ -20,7 +20,7 @@ import (
 //
 // It also returns the reasoning for the log. If no model is configured, only the log says so and what to
 // configure, because the agent cannot configure it; the agent gets only the reason for the review.
-func (p *Pipeline) withReviewReasonAndLogReasoning(v verdict.Verdict, trail []verdict.Step, firstDecidingTier int) (verdict.Verdict, string) {
+func (p *Pipeline) addReviewReason(v verdict.Verdict, trail []verdict.TierStep, firstDecidingTier int) (verdict.Verdict, string) {
 	if v.Decision != verdict.Block || v.Tier < TierEvaluate || v.ErrorCode == "" {
 		return v, v.Reasoning
 	}
@@ -61,10 +61,10 @@ const adviceSeparator = "; instead: "
 
 // escalationReasonText returns the reason of the step that asked, and the evaluator's reason if it could not
 // decide.
-func escalationReasonText(trail []verdict.Step, firstTier, belowTier int) string {
+func escalationReasonText(trail []verdict.TierStep, firstTier, belowTier int) string {
 	var said []string
 	by := escalatingStep(trail, firstTier, belowTier)
-	if found := evaluatorEscalationStep(trail, belowTier); found != nil && found.JudgeName != stepSourceByTier[TierEvaluate] {
+	if found := evaluatorEscalationStep(trail, belowTier); found != nil && found.JudgeName != judgeNameByTier[TierEvaluate] {
 		by = found // found is a question of an earlier tier that the user must answer instead of the evaluator
 	}
 	if by != nil {
@@ -79,7 +79,7 @@ func escalationReasonText(trail []verdict.Step, firstTier, belowTier int) string
 		said = append(said, text)
 	}
 	for i := range trail {
-		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < belowTier && s.ErrorCode == "" && s.JudgeName == stepSourceByTier[TierEvaluate] {
+		if s := &trail[i]; s.Decision == verdict.Escalate && s.Tier == TierEvaluate && s.Tier < belowTier && s.ErrorCode == "" && s.JudgeName == judgeNameByTier[TierEvaluate] {
 			said = append(said, "the evaluator: "+s.Reasoning)
 		}
 	}
@@ -89,7 +89,7 @@ func escalationReasonText(trail []verdict.Step, firstTier, belowTier int) string
 // escalatingStep returns the step of Tier 0 or 1, below belowTier, because of which a higher tier was asked: the
 // last ESCALATE with a rule, or else the last ESCALATE. Steps below firstTier need a rule, because their tier
 // could only block. It returns nil if no step counts.
-func escalatingStep(trail []verdict.Step, firstTier, belowTier int) (by *verdict.Step) {
+func escalatingStep(trail []verdict.TierStep, firstTier, belowTier int) (by *verdict.TierStep) {
 	for i := range trail {
 		s := &trail[i]
 		// These tiers have not asked a person: a tier that would have allowed the action, and a tier below
@@ -107,7 +107,7 @@ func escalatingStep(trail []verdict.Step, firstTier, belowTier int) (by *verdict
 // evaluatorEscalationStep returns the step in which the evaluator itself found a reason to ask a person; nil if
 // it did not. The person is asked about that reason, not about the rule because of which the evaluator
 // was asked.
-func evaluatorEscalationStep(trail []verdict.Step, belowTier int) (by *verdict.Step) {
+func evaluatorEscalationStep(trail []verdict.TierStep, belowTier int) (by *verdict.TierStep) {
 	for i := range trail {
 		if s := &trail[i]; s.Tier == TierEvaluate && s.Tier < belowTier && s.Decision == verdict.Escalate && s.ErrorCode == "" {
 			by = s
@@ -120,7 +120,7 @@ func evaluatorEscalationStep(trail []verdict.Step, belowTier int) (by *verdict.S
 // the text of the tier that gave it.
 func (p *Pipeline) explainVerdict(v *verdict.Verdict, c *analysis.ActionCase, firstTier int, tierReasoning string) verdict.Explanation {
 	t := v.Explanation
-	reasoning, source := v.Reasoning, stepSourceByTier[v.Tier]
+	reasoning, source := v.Reasoning, judgeNameByTier[v.Tier]
 	unanswered := v.Tier >= TierEvaluate && v.ErrorCode != ""
 	by := escalatingStep(c.EarlierTierSteps, firstTier, v.Tier)
 	if found := evaluatorEscalationStep(c.EarlierTierSteps, v.Tier); found != nil {
@@ -170,7 +170,7 @@ func failureExplanation(v *verdict.Verdict) verdict.Explanation {
 }
 
 // decidingStep returns the step of the trail that gave a verdict, nil if none did.
-func decidingStep(trail []verdict.Step, v *verdict.Verdict) *verdict.Step {
+func decidingStep(trail []verdict.TierStep, v *verdict.Verdict) *verdict.TierStep {
 	for i := len(trail) - 1; i >= 0; i-- {
 		if s := &trail[i]; s.Tier == v.Tier && s.Decision == v.Decision && s.Rule == v.Rule {
 			return s

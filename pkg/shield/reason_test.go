@@ -103,8 +103,8 @@ func TestCauseOfTier2IsTold(t *testing.T) {
 		}
 		o := p.judgeAndSealWithMAC(t.Context(), judgeRequest{RecordLine: 1, Action: parse(t, fmt.Sprintf(`{"type":"write_file","payload":{"path":"note.txt","content":%q}}`, c.content))}, AllTiers)
 		v := o.Verdict
-		if v.Decision != verdict.Block || !strings.Contains(strings.ToLower(v.ForAgent()), strings.ToLower(c.want)) || strings.Contains(v.ForAgent(), "changes a file") {
-			t.Errorf("%s: %v, the agent is told %q, want %q", c.name, v.Decision, v.ForAgent(), c.want)
+		if v.Decision != verdict.Block || !strings.Contains(strings.ToLower(v.TextForAgent()), strings.ToLower(c.want)) || strings.Contains(v.TextForAgent(), "changes a file") {
+			t.Errorf("%s: %v, the agent is told %q, want %q", c.name, v.Decision, v.TextForAgent(), c.want)
 		}
 		if !strings.Contains(v.Reasoning, c.want) {
 			t.Errorf("%s: the reasoning is %q, want %q in it", c.name, v.Reasoning, c.want)
@@ -149,10 +149,10 @@ func TestMissingPersonIsNamed(t *testing.T) {
 			}
 		}
 		const agent = "git push --force: force push overwrites commits on the remote that other people may have pulled. Push without --force, or to your own branch. Do not retry. [shield: XP-013]"
-		if got := v.ForAgent(); got != agent {
+		if got := v.TextForAgent(); got != agent {
 			t.Errorf("%s: the agent is told %q, want %q", c.name, got, agent)
 		}
-		if got, last := v.ForUser(), c.want[len(c.want)-1]; !strings.Contains(got, last) {
+		if got, last := v.TextForUser(), c.want[len(c.want)-1]; !strings.Contains(got, last) {
 			t.Errorf("%s: the user is told %q, which lacks %q", c.name, got, last)
 		}
 		if err := p.Close(); err != nil {

@@ -23,7 +23,7 @@ const maxAuditEntryWriteWait = 5 * time.Second
 // awaitLogEntry for each verdict.
 func (p *Pipeline) queueLogEntry(o *VerdictWithLogData) {
 	if o.pendingLogEntry != nil {
-		p.log.Queue(o.pendingLogEntry)
+		p.log.Enqueue(o.pendingLogEntry)
 	}
 }
 
@@ -79,7 +79,7 @@ func (p *Pipeline) ForMCPServer(serverName string) *Pipeline {
 // closed.
 func (p *Pipeline) WithSeparateDenialCount(connectionName string) *Pipeline {
 	own := *p
-	own.separateDenialCountConnectionName = connectionName
+	own.connectionWithOwnDenialCount = connectionName
 	return &own
 }
 
@@ -91,7 +91,7 @@ func (p *Pipeline) LogAndNotify(entryKind, text string) {
 		defer cancel()
 		ticket := p.log.EncodeAndQueue(audit.Entry{Kind: entryKind, Tier: TierEvaluate, Reasoning: text, Caller: p.caller, Fingerprints: p.fingerprints})
 		if err := ticket.Wait(ctx); err != nil {
-			text += "; this could not be logged: " + p.replaceTimeoutWithLockHolderError(err).Error()
+			text += "; this could not be logged: " + p.explainLockTimeout(err).Error()
 		}
 	}
 	if p.notifyUser != nil {
@@ -116,13 +116,13 @@ func (p *Pipeline) awaitLogEntry(ctx context.Context, o *VerdictWithLogData) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), maxAuditEntryWriteWait)
 	defer cancel()
 	if err := o.pendingLogEntry.Wait(ctx); err != nil {
-		p.replaceVerdict(o, failureVerdict(o.Verdict.Tier, "audit", "shield could not log the verdict, so the action is blocked; tell the user: "+p.replaceTimeoutWithLockHolderError(err).Error()))
+		p.replaceVerdict(o, failureVerdict(o.Verdict.Tier, "audit", "shield could not log the verdict, so the action is blocked; tell the user: "+p.explainLockTimeout(err).Error()))
 	}
 }
 
-// replaceTimeoutWithLockHolderError returns an error that names the lock that delayed a log entry, instead of the timeout
+// explainLockTimeout returns an error that names the lock that delayed a log entry, instead of the timeout
 // error.
-func (p *Pipeline) replaceTimeoutWithLockHolderError(err error) error {
+func (p *Pipeline) explainLockTimeout(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, new(*flock.HeldError)) {
 		return err
 	}

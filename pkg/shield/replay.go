@@ -20,7 +20,7 @@ func (cfg Config) ForReplay(home, folder string, formerFiles analysis.FileOverla
 	s := cfg.effectiveSettings()
 	s.Audit.Enabled = false
 	cfg.Settings, cfg.Home, cfg.WorkingDir, cfg.FileOverlay, cfg.StateDir = &s, home, folder, formerFiles, ""
-	cfg.IsolatesSessions, cfg.JudgesExecutedActions, cfg.AllowsOnBackupCondition, cfg.OmitsActionFromVerdicts = true, true, true, true
+	cfg.IsolatesSessions, cfg.JudgesExecutedActions, cfg.AllowsIfFilesBackedUp, cfg.OmitsActionFromVerdicts = true, true, true, true
 	return cfg
 }
 
@@ -35,7 +35,7 @@ func (l *PipelinePool) NewActionReplay(cfg Config) (*ActionReplay, error) {
 
 // Judge judges an action in Tier 0 and 1, remembers its effects unless it is denied, and returns the
 // verdict with the steps of each tier.
-func (r *ActionReplay) Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.Step) {
+func (r *ActionReplay) Judge(ctx context.Context, a *action.Action) (verdict.Verdict, []verdict.TierStep) {
 	o := r.pipeline.EvaluateThroughTier(ctx, a, TierClassify)
 	return o.Verdict, o.Trail()
 }

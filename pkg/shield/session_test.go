@@ -53,9 +53,9 @@ func judged(t *testing.T, cfg Config, in string, jobs int, stages ...TierRange) 
 		w := verdict.NewWriter(&lines)
 		out = nil
 		err = p.JudgeStream(t.Context(), source, func(j *InputRecordResult) error {
-			if j.RawEarlierStageVerdict != nil {
+			if j.RawEarlierProcessVerdict != nil {
 				out = append(out, j.Verdict.Decision.String())
-				return w.PassUnchanged(j.RawEarlierStageVerdict)
+				return w.PassUnchanged(j.RawEarlierProcessVerdict)
 			}
 			v := &j.Verdict
 			out = append(out, fmt.Sprint(v.Decision, v.NextTier, v.Rule))

@@ -52,10 +52,10 @@ func (s *actionSource) Next() (verdict.ActionOrVerdictRecord, error) {
 
 // An InputRecordResult is the result for one record.
 type InputRecordResult struct {
-	Verdict                verdict.Verdict // the verdict to write; if RawEarlierStageVerdict is set, only the field Decision is set
-	RawEarlierStageVerdict []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
-	Err                    error           // why the record was refused without being judged; nil if it was judged
-	IsNextResultReady      bool            // another record is ready, so both can be written together
+	Verdict                  verdict.Verdict // the verdict to write; if RawEarlierProcessVerdict is set, only the field Decision is set
+	RawEarlierProcessVerdict []byte          // the verdict of an earlier stage, to be written byte for byte; nil for one of this stage
+	Err                      error           // why the record was refused without being judged; nil if it was judged
+	IsNextResultReady        bool            // another record is ready, so both can be written together
 }
 
 // A ResultSink receives the results of records, in order, each after it is in the audit log. One goroutine
@@ -93,16 +93,16 @@ func (p *Pipeline) JudgeStream(ctx context.Context, in InputRecordSource, out Re
 	}
 	if p.sessionStoreForJudging != nil && p.agentHostName == "" && p.persistentSessionStore == nil { // each stream is a session of its own
 		own := *p
-		own.sessionStoreForJudging, own.persistentSessionStore, own.streamID = p.sessionStoreForJudging.NewMemoryOverlay(), p.sessionStoreForJudging, rand.Text()
+		own.sessionStoreForJudging, own.persistentSessionStore, own.actionStreamID = p.sessionStoreForJudging.NewMemoryOverlay(), p.sessionStoreForJudging, rand.Text()
 		p = &own
 	}
-	f := &recordStream{pipeline: p, tiers: opts.Tiers, omitExplanations: opts.OmitExplanations, inFlightBytes: newByteLimiter(maxInFlightRecordBytes), blockedReadInterrupted: make(chan struct{})}
+	f := &inputRecordStream{pipeline: p, tiers: opts.Tiers, omitExplanations: opts.OmitExplanations, inFlightBytes: newByteLimiter(maxInFlightRecordBytes), blockedReadInterrupted: make(chan struct{})}
 	queue := make(chan *streamJob, maxVerdictsPerAuditWrite) // in input order
 	work := make(chan *streamJob, maxVerdictsPerAuditWrite)
 	stop := make(chan struct{})
 	readErr := make(chan error, 1)
 	defer context.AfterFunc(ctx, func() {
-		if f.readStopper.stopReads() {
+		if f.readGate.stopReads() {
 			close(f.blockedReadInterrupted)
 		}
 		f.inFlightBytes.stopLimiting()
@@ -140,16 +140,16 @@ func (p *Pipeline) JudgeStream(ctx context.Context, in InputRecordSource, out Re
 // audit log.
 const maxVerdictsPerAuditWrite = 256
 
-// A recordStream is a stream of records between a source and a sink.
-type recordStream struct {
+// An inputRecordStream is a stream of records between a source and a sink.
+type inputRecordStream struct {
 	pipeline                        *Pipeline
 	tiers                           TierRange
 	omitExplanations                bool
 	inFlightBytes                   *byteLimiter
-	readStopper                     recordReadStopper
+	readGate                        recordReadGate
 	blockedReadInterrupted          chan struct{} // closed by an interrupt while a read of the source is blocked
 	verdictBatchesForwardedToOutput atomic.Uint64 // how often a worker has passed verdicts on
-	lastPolicyTurnDone              chan struct{} // closed when Tier 0 has judged the action that was read last; used only by the goroutine that reads the input
+	lastActionPolicyTierDone        chan struct{} // closed when Tier 0 has judged the action that was read last; used only by the goroutine that reads the input
 }
 
 // A streamJob is one record between input and output.
@@ -164,10 +164,10 @@ type streamJob struct {
 
 // readRecords queues records until the input ends, an interrupt comes or stop is
 // closed.
-func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, queue, work chan<- *streamJob, stop <-chan struct{}) error {
-	for ctx.Err() == nil && f.readStopper.beginRead() {
+func (f *inputRecordStream) readRecords(ctx context.Context, in InputRecordSource, queue, work chan<- *streamJob, stop <-chan struct{}) error {
+	for ctx.Err() == nil && f.readGate.tryBeginRead() {
 		rec, err := in.Next()
-		if !f.readStopper.endReadAndReportNotStopped() {
+		if !f.readGate.tryEndRead() {
 			return nil
 		}
 		if err != nil {
@@ -178,8 +178,8 @@ func (f *recordStream) readRecords(ctx context.Context, in InputRecordSource, qu
 		}
 		j := &streamJob{record: rec, inFlightBytes: len(rec.Raw), done: make(chan struct{})}
 		if f.pipeline.sessionStoreForJudging != nil { // without sessions, actions do not affect later ones
-			j.turn = &policyTierQueueSlot{previousTurnDone: f.lastPolicyTurnDone, done: make(chan struct{})}
-			f.lastPolicyTurnDone = j.turn.done
+			j.turn = &policyTierQueueSlot{previousTurnDone: f.lastActionPolicyTierDone, done: make(chan struct{})}
+			f.lastActionPolicyTierDone = j.turn.done
 		}
 		f.inFlightBytes.reserveBytes(j.inFlightBytes)
 		select {
@@ -200,7 +200,7 @@ const (
 
 // judgeJobs judges records. While more records wait it forwards results in small batches, since each batch
 // wakes another goroutine; before and after slow records it forwards at once.
-func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
+func (f *inputRecordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 	stack.GrowToReservedBytes()
 	var held []*streamJob
 	var took time.Duration
@@ -237,7 +237,7 @@ func (f *recordStream) judgeJobs(ctx context.Context, work <-chan *streamJob) {
 
 // judgeJob judges one record, and frees what is not needed to write its verdict.
 // forwardHeldVerdicts is called before another process or a person is asked.
-func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, fileChecks *fileIdentityCache, forwardHeldVerdicts func()) {
+func (f *inputRecordStream) judgeJob(ctx context.Context, j *streamJob, fileChecks *fileIdentityCache, forwardHeldVerdicts func()) {
 	defer j.turn.passToNextAction()
 	rec := j.record
 	j.record = verdict.ActionOrVerdictRecord{Err: rec.Err}
@@ -263,7 +263,7 @@ func (f *recordStream) judgeJob(ctx context.Context, j *streamJob, fileChecks *f
 // storeDeltasAndQueueLogEntries stores what finished jobs add to sessions, in the order of the queue, and passes them to the
 // audit log and the writer. It ends when the queue is closed, when everything read before an interrupt
 // is done, or when stop is closed.
-func (f *recordStream) storeDeltasAndQueueLogEntries(ctx context.Context, queue <-chan *streamJob, ready chan<- *streamJob, stop <-chan struct{}) {
+func (f *inputRecordStream) storeDeltasAndQueueLogEntries(ctx context.Context, queue <-chan *streamJob, ready chan<- *streamJob, stop <-chan struct{}) {
 	defer close(ready)
 	for {
 		var j *streamJob
@@ -293,7 +293,7 @@ func (f *recordStream) storeDeltasAndQueueLogEntries(ctx context.Context, queue 
 }
 
 // writeResults passes finished jobs to the sink once they are in the audit log.
-func (f *recordStream) writeResults(ctx context.Context, out ResultSink, ready <-chan *streamJob) error {
+func (f *inputRecordStream) writeResults(ctx context.Context, out ResultSink, ready <-chan *streamJob) error {
 	for j := range ready {
 		for j != nil {
 			if j.forwardedVerdict == nil {
@@ -305,7 +305,7 @@ func (f *recordStream) writeResults(ctx context.Context, out ResultSink, ready <
 			default:
 			}
 			more := next != nil && (next.forwardedVerdict != nil || next.outcome.isLogged())
-			if err := out(&InputRecordResult{Verdict: j.outcome.Verdict, RawEarlierStageVerdict: j.forwardedVerdict, Err: j.record.Err, IsNextResultReady: more}); err != nil {
+			if err := out(&InputRecordResult{Verdict: j.outcome.Verdict, RawEarlierProcessVerdict: j.forwardedVerdict, Err: j.record.Err, IsNextResultReady: more}); err != nil {
 				return err
 			}
 			f.inFlightBytes.adjustBytes(j.inFlightBytes, 0)
@@ -342,9 +342,9 @@ func (p *Pipeline) EvaluateInProcess(ctx context.Context, a *action.Action) (v v
 	return p.evaluateInProcess(ctx, judgeRequest{RecordLine: 1, Action: a, StopsAfterClassifierTier: true}, AllTiers)
 }
 
-// EvaluateSingleActionStreamInProcess judges the only action of a stream like [Pipeline.EvaluateInProcess]. If
+// EvaluateOnlyStreamActionInProcess judges the only action of a stream like [Pipeline.EvaluateInProcess]. If
 // isDecided is false, the caller must use [Pipeline.JudgeStream].
-func (p *Pipeline) EvaluateSingleActionStreamInProcess(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, isDecided bool) {
+func (p *Pipeline) EvaluateOnlyStreamActionInProcess(ctx context.Context, a *action.Action, tiers TierRange) (v verdict.Verdict, isDecided bool) {
 	if tiers.First > TierClassify {
 		return v, false
 	}

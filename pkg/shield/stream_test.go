@@ -92,9 +92,9 @@ func TestStream(t *testing.T) {
 		var b strings.Builder
 		w := verdict.NewWriter(&b)
 		err := p.JudgeStream(t.Context(), in, func(j *InputRecordResult) error {
-			decisions = append(decisions, fmt.Sprint(j.Verdict.Decision, " ", j.Err != nil, " ", j.RawEarlierStageVerdict != nil))
-			if j.RawEarlierStageVerdict != nil {
-				return w.PassUnchanged(j.RawEarlierStageVerdict)
+			decisions = append(decisions, fmt.Sprint(j.Verdict.Decision, " ", j.Err != nil, " ", j.RawEarlierProcessVerdict != nil))
+			if j.RawEarlierProcessVerdict != nil {
+				return w.PassUnchanged(j.RawEarlierProcessVerdict)
 			}
 			return w.Write(&j.Verdict)
 		}, StreamOptions{Tiers: tiers, Jobs: 4})

@@ -53,9 +53,9 @@ func (p *Pipeline) assignToolClassToUnknownTool(c *analysis.ActionCase) {
 	c.ApplyToolClass(class, t.Server, t.RemoteHost)
 }
 
-// answerChannelToolForbiddenByPerson is the Channel of a verdict that blocks a tool because a person gave it the
+// answerChannelToolClass is the Channel of a verdict that blocks a tool because a person gave it the
 // class "never".
-const answerChannelToolForbiddenByPerson = "tool"
+const answerChannelToolClass = "tool"
 
 // blockForbiddenTool returns the BLOCK for a tool that a person has forbidden.
 func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, bool) {
@@ -71,17 +71,17 @@ func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.ActionCas
 		return verdict.Verdict{}, false
 	}
 	v := verdict.Finding{
-		RequiredAuthority: verdict.AuthorityNeverAllowed, Confidence: 1,
+		RequiredAuthority: verdict.AuthorityNoneSuffices, Confidence: 1,
 		Reasoning: said.By + " decided that this tool is never used; use another tool, or ask the user to change it: shield tools",
 	}.Verdict(TierApprove)
-	v.AnswerChannel, v.AnsweredBy = answerChannelToolForbiddenByPerson, said.By
+	v.AnswerChannel, v.AnsweredBy = answerChannelToolClass, said.By
 	return v, true
 }
 
 // prepareToolClassQuestion describes the tool that a person is asked to classify, and returns the function that saves
 // the answer; nil if the action uses no unknown tool, or the answer could not be saved.
 func (p *Pipeline) prepareToolClassQuestion(c *analysis.ActionCase) (description string, saveAnswer func(ctx context.Context, class analysis.ToolClass, by string) error) {
-	p = p.pipelineOfCaseSessionOrSelf(c)
+	p = p.pipelineJudgingCase(c)
 	if p.personDecisionStore == nil || !c.CallsUnknownTool() {
 		return "", nil
 	}
@@ -89,16 +89,16 @@ func (p *Pipeline) prepareToolClassQuestion(c *analysis.ActionCase) (description
 	if binding == "" {
 		return "", nil
 	}
-	said := p.newToolClassAnswerWithUnsetClass(c, &t, lasts)
+	said := p.newPendingToolClassAnswer(c, &t, lasts)
 	return toolDescription(c.Action.Type, &t, lasts), func(ctx context.Context, class analysis.ToolClass, by string) error {
 		said.Class, said.By = class, by
 		return p.personDecisionStore.SetToolClass(ctx, binding, said)
 	}
 }
 
-// newToolClassAnswerWithUnsetClass returns the record of a person's answer about a tool. The caller must set
+// newPendingToolClassAnswer returns the record of a person's answer about a tool. The caller must set
 // Class and By, which are still empty.
-func (p *Pipeline) newToolClassAnswerWithUnsetClass(c *analysis.ActionCase, t *approve.UnknownTool, classOutlivesSession bool) approve.ToolClassAnswer {
+func (p *Pipeline) newPendingToolClassAnswer(c *analysis.ActionCase, t *approve.UnknownTool, classOutlivesSession bool) approve.ToolClassAnswer {
 	said := approve.ToolClassAnswer{Tool: c.Action.Type, Server: p.redactor.RedactText(t.Server)}
 	if !classOutlivesSession {
 		said.Session = c.Action.Session
@@ -129,9 +129,9 @@ func toolDescription(name string, t *approve.UnknownTool, classOutlivesSession b
 	return text
 }
 
-// pipelineOfCaseSessionOrSelf returns the pipeline that judges a case: p, or a pipeline derived from p with its
+// pipelineJudgingCase returns the pipeline that judges a case: p, or a pipeline derived from p with its
 // own host and tools, such as that of a connection.
-func (p *Pipeline) pipelineOfCaseSessionOrSelf(c *analysis.ActionCase) *Pipeline {
+func (p *Pipeline) pipelineJudgingCase(c *analysis.ActionCase) *Pipeline {
 	if r, ok := c.SessionState.(*sessionMemory); ok && r != nil {
 		return r.pipeline
 	}

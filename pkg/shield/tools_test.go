@@ -88,7 +88,7 @@ func TestToolClasses(t *testing.T) {
 		}
 	}
 	change(analysis.ToolClassForbidden)
-	if o := one.EvaluateThroughTier(t.Context(), toolAction(t, root, name, "s", payload), TierApprove); o.Verdict.Decision != verdict.Block || o.Verdict.AnswerChannel != answerChannelToolForbiddenByPerson {
+	if o := one.EvaluateThroughTier(t.Context(), toolAction(t, root, name, "s", payload), TierApprove); o.Verdict.Decision != verdict.Block || o.Verdict.AnswerChannel != answerChannelToolClass {
 		t.Errorf("a tool that is never used: %v %s", o.Verdict.Decision, o.Verdict.Reasoning)
 	}
 	change(analysis.ToolClassChangesOutsideWorkspace)

@@ -336,10 +336,10 @@ func TestKeptDecisions(t *testing.T) {
 		}
 	}
 	raw := run("rm -rf notes")
-	if v := judge(Config{PolicyNameOrPath: "offline", AllowsOnBackupCondition: true}, raw); v.Decision != verdict.Allow || v.BackupSetID != "" || !slices.Equal(v.AllowConditions, []string{verdict.AllowConditionFilesBackedUp}) {
+	if v := judge(Config{PolicyNameOrPath: "offline", AllowsIfFilesBackedUp: true}, raw); v.Decision != verdict.Allow || v.BackupSetID != "" || !slices.Equal(v.AllowConditions, []string{verdict.AllowConditionFilesBackedUp}) {
 		t.Errorf("on condition: %s %v %s", v.Decision, v.AllowConditions, v.Reasoning)
 	}
-	if v := judge(Config{PolicyNameOrPath: "offline", AllowsOnBackupCondition: true}, run("git restore single.txt &")); v.Decision == verdict.Allow || !strings.Contains(v.Reasoning, "shield cannot back up (the command runs in the background") {
+	if v := judge(Config{PolicyNameOrPath: "offline", AllowsIfFilesBackedUp: true}, run("git restore single.txt &")); v.Decision == verdict.Allow || !strings.Contains(v.Reasoning, "shield cannot back up (the command runs in the background") {
 		t.Errorf("later: %s %v %s", v.Decision, v.AllowConditions, v.Reasoning)
 	}
 	settings := Defaults()

@@ -11,7 +11,7 @@ import (
 
 // builtInEscalationReason returns why a tier asked, in texts that shield ships: the evaluator trusts them as
 // shield's own, so they contain nothing from an action, a file or a policy of the user.
-func builtInEscalationReason(tierStep *verdict.Step) string {
+func builtInEscalationReason(tierStep *verdict.TierStep) string {
 	if tierStep.Rule != "" {
 		return builtInRuleDescription(tierStep.Rule)
 	}

@@ -25,7 +25,7 @@ func (r *limitRecord) chargeApprovalRequest(limit int) error {
 // approvalLimitError returns the refusal, which tells a person what to change and an agent when to retry.
 func (r *limitRecord) approvalLimitError(limit int) error {
 	next := ""
-	if limit = min(limit, maxApprovalLimit); limit > 0 {
+	if limit = min(limit, maxConfigurableApprovalsPerHour); limit > 0 {
 		at := r.ApprovalsBlockedUntil
 		if n := len(r.ApprovalRequests) - limit; n >= 0 {
 			at = max(at, r.ApprovalRequests[n].At+approvalWindow)
@@ -46,5 +46,5 @@ func (r *limitRecord) approvalsLeft(limit int) int {
 	if r.StoreClockUnixNano < r.ApprovalsBlockedUntil {
 		return 0
 	}
-	return max(min(limit, maxApprovalLimit)-len(r.ApprovalRequests), 0)
+	return max(min(limit, maxConfigurableApprovalsPerHour)-len(r.ApprovalRequests), 0)
 }

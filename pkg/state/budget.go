@@ -43,8 +43,8 @@ func (r *limitRecord) chargeEvaluation(budget int) (*UsageSpike, error) {
 	return r.countEvaluation(), nil
 }
 
-// evaluationsUsedAboveAnyBudget is larger than any budget.
-const evaluationsUsedAboveAnyBudget = 1 << 30
+// exhaustedEvaluationCount is larger than any budget.
+const exhaustedEvaluationCount = 1 << 30
 
 const (
 	day = 24 * time.Hour

@@ -34,7 +34,7 @@ func free(t *testing.T, s *Store) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st.BudgetUsed < st.MaxEvaluationsPerDay
+	return st.EvaluationsUsed < st.MaxEvaluationsPerDay
 }
 
 func TestBudget(t *testing.T) {
@@ -254,7 +254,7 @@ func TestAdmit(t *testing.T) {
 		}
 	}
 	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: 3, MaxEvaluationsPerDay: 9})
-	if err != nil || st.BudgetUsed != 3 || st.AvailableEvaluatorCalls != 0 {
+	if err != nil || st.EvaluationsUsed != 3 || st.AvailableEvaluatorCalls != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
 }

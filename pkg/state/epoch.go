@@ -18,10 +18,10 @@ type storeIDAndTxCount struct {
 
 const storeIDAndTxCountBytes = 16 + 8
 
-// sharedStoreRepairTxCountStep is the number that a repair adds to the store's transaction count. It exceeds
+// repairTxCountStep is the number that a repair adds to the store's transaction count. It exceeds
 // any difference between the counts that two machines have seen, so that one repair is enough for
 // all.
-const sharedStoreRepairTxCountStep = 1 << 32
+const repairTxCountStep = 1 << 32
 
 func newStoreIDAndTxCount() (e storeIDAndTxCount) {
 	_, _ = rand.Read(e.storeID[:]) // never fails

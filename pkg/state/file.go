@@ -27,7 +27,7 @@ func (b *boltFile) open(readOnly bool, file **os.File) (*bolt.DB, error) {
 				return nil, err
 			}
 			*file = f
-			return f, checkStateFilePermissionsAndSize(f)
+			return f, checkStateFile(f)
 		},
 	})
 	switch {
@@ -55,9 +55,9 @@ func lockHolderDescription(path string) string {
 	return flock.DescribeLockHolderProcess(f)
 }
 
-// checkStateFilePermissionsAndSize rejects, before it is mapped into memory, a state file that other users can change, that
+// checkStateFile rejects, before it is mapped into memory, a state file that other users can change, that
 // has a second hard link, or that has an impossible size.
-func checkStateFilePermissionsAndSize(f *os.File) error {
+func checkStateFile(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return &Error{Kind: ErrUnwritable, Path: f.Name(), Err: err}

@@ -24,7 +24,7 @@ import (
 // the process. After a power cut it may hold an older head than the log.
 //
 // It is authenticated with a key in the state file. The state file also records the head in each
-// transaction that writes, and at least every auditEntriesPerRecordedHead entries, which detects an
+// transaction that writes, and at least every entriesBetweenAuditHeadRecords entries, which detects an
 // older head file with a log truncated to match: the later of both heads counts.
 type auditHeadFile struct {
 	path      string
@@ -48,19 +48,19 @@ type auditHeadInStateFile struct {
 }
 
 const (
-	auditHeadFileName           = "log.head"
-	auditHeadLockFileName       = auditHeadFileName + ".lock"
-	headSize                    = 128                    // size of the head file; it fits in one disk sector, which a disk writes atomically
-	headMACOffset               = headSize - sha256.Size // offset of its authentication code
-	auditEntriesPerRecordedHead = 16
+	auditHeadFileName              = "log.head"
+	auditHeadLockFileName          = auditHeadFileName + ".lock"
+	auditHeadFileSize              = 128                             // size of the head file; it fits in one disk sector, which a disk writes atomically
+	auditHeadFileMACOffset         = auditHeadFileSize - sha256.Size // offset of its authentication code
+	entriesBetweenAuditHeadRecords = 16
 )
 
 // Keys of the audit log's head in the state file.
 var (
-	legacyHeadKey                         = []byte("audit head")        // where the head was stored before the head file existed
-	auditHeadFileExistsOrAuthenticatedKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
-	bucketKeyOfHeadMACKey                 = []byte("audit head key")
-	bucketKeyOfRecordedAuditHead          = []byte("audit head note") // sequence number and hash
+	legacyHeadKey          = []byte("audit head")        // where the head was stored before the head file existed
+	auditHeadFileStatusKey = []byte("audit head beside") // value: 1 if there is a head file, 2 if it is authenticated
+	bucketKeyOfHeadMACKey  = []byte("audit head key")
+	recordedAuditHeadKey   = []byte("audit head note") // sequence number and hash
 )
 
 // AdvanceAuditHead calls next with the sequence number and hash of the last known entry of the audit log (0
@@ -83,7 +83,7 @@ func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash
 		if err := h.reopen(); err != nil {
 			return err
 		}
-		seq, hash, err := h.laterOfFileAndRecordedHead(h.file)
+		seq, hash, err := h.latestHead(h.file)
 		if err != nil {
 			return err
 		}
@@ -94,10 +94,10 @@ func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash
 		_, err = h.file.WriteAt(encodeHead(seq, hash, h.macKey), 0)
 		return h.unwritableError(err)
 	})
-	if err != nil || h.requiresValidMAC && at < h.headInStateFile().seq+auditEntriesPerRecordedHead {
+	if err != nil || h.requiresValidMAC && at < h.headInStateFile().seq+entriesBetweenAuditHeadRecords {
 		return err
 	}
-	err = s.localStateFileQueue.runWriting(ctx, func(t *tx) error { return t.put(limitsBucket, auditHeadFileExistsOrAuthenticatedKey, []byte{2}) }) // the transaction also records the head
+	err = s.localStateFileQueue.runWriting(ctx, func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{2}) }) // the transaction also records the head
 	if err == nil {
 		h.requiresValidMAC = true
 		h.cachedHeadInStateFile.Store(&auditHeadInStateFile{at, last})
@@ -108,8 +108,8 @@ func (s *Store) AdvanceAuditHead(ctx context.Context, next func(seq uint64, hash
 // loadMACKeyAndRecordedHead reads the state file's data about the head file.
 func (h *auditHeadFile) loadMACKeyAndRecordedHead(t *tx) {
 	h.macKey = bytes.Clone(t.get(limitsBucket, bucketKeyOfHeadMACKey))
-	h.requiresValidMAC = bytes.Equal(t.get(limitsBucket, auditHeadFileExistsOrAuthenticatedKey), []byte{2})
-	if b := t.get(limitsBucket, bucketKeyOfRecordedAuditHead); len(b) >= 8 {
+	h.requiresValidMAC = bytes.Equal(t.get(limitsBucket, auditHeadFileStatusKey), []byte{2})
+	if b := t.get(limitsBucket, recordedAuditHeadKey); len(b) >= 8 {
 		h.cachedHeadInStateFile.Store(&auditHeadInStateFile{byteOrder.Uint64(b), string(b[8:])})
 	}
 }
@@ -122,8 +122,8 @@ func (h *auditHeadFile) headInStateFile() auditHeadInStateFile {
 	return auditHeadInStateFile{}
 }
 
-// laterOfFileAndRecordedHead returns the head in the file or the recorded one, whichever is later.
-func (h *auditHeadFile) laterOfFileAndRecordedHead(f *os.File) (seq uint64, hash string, err error) {
+// latestHead returns the head in the file or the recorded one, whichever is later.
+func (h *auditHeadFile) latestHead(f *os.File) (seq uint64, hash string, err error) {
 	seq, hash, err = h.read(f)
 	noted := h.headInStateFile()
 	switch {
@@ -152,7 +152,7 @@ func (h *auditHeadFile) recordHead(t *tx) error {
 		return nil
 	}
 	h.cachedHeadInStateFile.Store(&auditHeadInStateFile{seq, hash})
-	return t.put(limitsBucket, bucketKeyOfRecordedAuditHead, append(byteOrder.AppendUint64(nil, seq), hash...))
+	return t.put(limitsBucket, recordedAuditHeadKey, append(byteOrder.AppendUint64(nil, seq), hash...))
 }
 
 // AuditHead returns the sequence number and hash of the last known entry of the audit log.
@@ -169,9 +169,9 @@ func (s *Store) AuditHead(ctx context.Context) (seq uint64, hash string, err err
 // moved away.
 var auditLogGapKeyPrefix = []byte("audit gap ")
 
-// StoreRecoveryEntry stores the sequence number and hash of a recovery entry, which follows an audit log that was
+// StoreAuditRecoveryEntry stores the sequence number and hash of a recovery entry, which follows an audit log that was
 // moved away.
-func (s *Store) StoreRecoveryEntry(ctx context.Context, seq uint64, hash string) error {
+func (s *Store) StoreAuditRecoveryEntry(ctx context.Context, seq uint64, hash string) error {
 	return s.localStateFileQueue.runPossiblyWriting(ctx, func(t *tx) error {
 		t.hasWrites = true
 		return t.put(limitsBucket, byteOrder.AppendUint64(bytes.Clone(auditLogGapKeyPrefix), seq), []byte(hash))
@@ -206,7 +206,7 @@ func (h *auditHeadFile) readHeadWithoutLock(t *tx) (seq uint64, hash string, err
 	}
 	defer f.Close()
 	for range 3 { // a concurrent write is over at the next try
-		if seq, hash, err = at.laterOfFileAndRecordedHead(f); err == nil {
+		if seq, hash, err = at.latestHead(f); err == nil {
 			break
 		}
 	}
@@ -215,7 +215,7 @@ func (h *auditHeadFile) readHeadWithoutLock(t *tx) (seq uint64, hash string, err
 
 // legacyHead returns the head stored in the state file by versions without a head file.
 func (h *auditHeadFile) legacyHead(t *tx) (uint64, string, error) {
-	if t.get(limitsBucket, auditHeadFileExistsOrAuthenticatedKey) != nil {
+	if t.get(limitsBucket, auditHeadFileStatusKey) != nil {
 		return 0, "", &Error{Kind: ErrStateFileMissing, Path: h.path, Err: errors.New("the state file refers to this file, but this file does not exist")}
 	}
 	b := t.get(limitsBucket, legacyHeadKey)
@@ -249,11 +249,11 @@ func (h *auditHeadFile) ensureExists(t *tx) error {
 			return err
 		}
 	}
-	if t.get(limitsBucket, auditHeadFileExistsOrAuthenticatedKey) != nil {
+	if t.get(limitsBucket, auditHeadFileStatusKey) != nil {
 		return nil
 	}
 	t.hasWrites = true
-	return t.put(limitsBucket, auditHeadFileExistsOrAuthenticatedKey, []byte{1})
+	return t.put(limitsBucket, auditHeadFileStatusKey, []byte{1})
 }
 
 // recreate recreates a head file that is damaged or missing; any other error is returned.
@@ -357,17 +357,17 @@ func (h *auditHeadFile) open(openFlags int) (*os.File, os.FileInfo, error) {
 }
 
 func (h *auditHeadFile) read(f *os.File) (seq uint64, hash string, err error) {
-	var b [headSize]byte
+	var b [auditHeadFileSize]byte
 	_, err = f.ReadAt(b[:], 0)
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
 		return 0, "", h.unwritableError(err)
 	case err != nil || crc32.ChecksumIEEE(b[4:]) != byteOrder.Uint32(b[:]):
 		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("the checksum is wrong")}
-	case (h.requiresValidMAC || !allZero(b[headMACOffset:])) && (h.macKey == nil || !hmac.Equal(b[headMACOffset:], headMAC(b[4:headMACOffset], h.macKey))):
+	case (h.requiresValidMAC || !allZero(b[auditHeadFileMACOffset:])) && (h.macKey == nil || !hmac.Equal(b[auditHeadFileMACOffset:], headMAC(b[4:auditHeadFileMACOffset], h.macKey))):
 		return 0, "", &Error{Kind: ErrCorrupt, Path: h.path, Err: errors.New("its seal is wrong: another program wrote the file, or an older shield that still runs")}
 	}
-	return byteOrder.Uint64(b[4:]), string(bytes.TrimRight(b[12:headMACOffset], "\x00")), nil
+	return byteOrder.Uint64(b[4:]), string(bytes.TrimRight(b[12:auditHeadFileMACOffset], "\x00")), nil
 }
 
 func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
@@ -381,11 +381,11 @@ func headMAC(head, key []byte) []byte {
 // encodeHead returns the content of the head file. Without a key it is not authenticated, as in older
 // versions.
 func encodeHead(seq uint64, hash string, key []byte) []byte {
-	b := make([]byte, headSize)
+	b := make([]byte, auditHeadFileSize)
 	byteOrder.PutUint64(b[4:], seq)
-	copy(b[12:headMACOffset], hash)
+	copy(b[12:auditHeadFileMACOffset], hash)
 	if key != nil {
-		copy(b[headMACOffset:], headMAC(b[4:headMACOffset], key))
+		copy(b[auditHeadFileMACOffset:], headMAC(b[4:auditHeadFileMACOffset], key))
 	}
 	byteOrder.PutUint32(b, crc32.ChecksumIEEE(b[4:]))
 	return b

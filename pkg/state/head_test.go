@@ -152,7 +152,7 @@ func TestHeadMoves(t *testing.T) {
 }
 
 // A head file that is set back does not count: the state file has noted a later head, in the
-// last transaction that wrote it, and at least each auditEntriesPerRecordedHead entries.
+// last transaction that wrote it, and at least each entriesBetweenAuditHeadRecords entries.
 func TestHeadSetBack(t *testing.T) {
 	t.Parallel()
 	for name, note := range map[string]func(t *testing.T, s *Store){
@@ -162,7 +162,7 @@ func TestHeadSetBack(t *testing.T) {
 			}
 		},
 		"by its own": func(t *testing.T, s *Store) {
-			for range auditEntriesPerRecordedHead {
+			for range entriesBetweenAuditHeadRecords {
 				if err := s.AdvanceAuditHead(t.Context(), func(seq uint64, hash string) (uint64, string, error) { return seq + 1, hash, nil }); err != nil {
 					t.Fatal(err)
 				}
@@ -192,14 +192,14 @@ func TestHeadSetBack(t *testing.T) {
 			}
 			write(t, filepath.Join(dir, auditHeadFileName), old)
 			for _, s := range []*Store{s, openStore(t, dir, newWorld().options(true))} {
-				if seq, _, err := s.AuditHead(t.Context()); seq <= 2 || seq+auditEntriesPerRecordedHead < want || err != nil {
+				if seq, _, err := s.AuditHead(t.Context()); seq <= 2 || seq+entriesBetweenAuditHeadRecords < want || err != nil {
 					t.Errorf("set back to %d of %d, %v", seq, want, err)
 				}
 			}
 			if err := advance(t, s); err != nil {
 				t.Error(err)
 			}
-			if seq, _, err := s.AuditHead(t.Context()); seq <= 3 || seq+auditEntriesPerRecordedHead < want || err != nil {
+			if seq, _, err := s.AuditHead(t.Context()); seq <= 3 || seq+entriesBetweenAuditHeadRecords < want || err != nil {
 				t.Errorf("goes on from %d of %d, %v", seq, want, err)
 			}
 		})
@@ -211,7 +211,7 @@ func TestHeadOfOlderVersion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := openStore(t, dir, newWorld().options(true))
-	if err := s.localStateFileQueue.runWriting(t.Context(), func(t *tx) error { return t.put(limitsBucket, auditHeadFileExistsOrAuthenticatedKey, []byte{1}) }); err != nil {
+	if err := s.localStateFileQueue.runWriting(t.Context(), func(t *tx) error { return t.put(limitsBucket, auditHeadFileStatusKey, []byte{1}) }); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, auditHeadFileName), encodeHead(7, "abc", nil))

@@ -283,12 +283,12 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Status{
-		BudgetUsed: 1, MaxEvaluationsPerDay: 100, BudgetResetsAt: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC),
+	want := StoreStatus{
+		EvaluationsUsed: 1, MaxEvaluationsPerDay: 100, BudgetResetsAt: time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC),
 		AvailableEvaluatorCalls: 59.5, MaxEvaluatorCallsPerMinute: 60, ApprovalsLeft: 9, MaxApprovalRequestsPerHour: 10, CachedEntryCount: 1,
 		AuditEntryCount: 7, AuditHeadHash: "abc",
 	}
-	if n := len(got.HourlyEvaluations); n != 24 || got.HourlyEvaluations[23] != (HourUse{noon, 1}) || got.HourlyEvaluations[0] != (HourUse{noon.Add(-23 * time.Hour), 0}) {
+	if n := len(got.HourlyEvaluations); n != 24 || got.HourlyEvaluations[23] != (HourlyEvaluationCount{noon, 1}) || got.HourlyEvaluations[0] != (HourlyEvaluationCount{noon.Add(-23 * time.Hour), 0}) {
 		t.Errorf("by hour: %v", got.HourlyEvaluations)
 	}
 	got.HourlyEvaluations = nil

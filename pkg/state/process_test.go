@@ -144,11 +144,11 @@ func TestKilledProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st.BudgetUsed < min(said, budget) || st.BudgetUsed > said+victims {
-		t.Errorf("%d charged, %d said so", st.BudgetUsed, said)
+	if st.EvaluationsUsed < min(said, budget) || st.EvaluationsUsed > said+victims {
+		t.Errorf("%d charged, %d said so", st.EvaluationsUsed, said)
 	}
-	t.Logf("%d charged, %d said so", st.BudgetUsed, said)
-	if used, err := s.ChargeEvaluation(t.Context(), budget); err == nil && used != st.BudgetUsed+1 {
-		t.Errorf("used %d after %d", used, st.BudgetUsed)
+	t.Logf("%d charged, %d said so", st.EvaluationsUsed, said)
+	if used, err := s.ChargeEvaluation(t.Context(), budget); err == nil && used != st.EvaluationsUsed+1 {
+		t.Errorf("used %d after %d", used, st.EvaluationsUsed)
 	}
 }

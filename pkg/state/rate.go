@@ -15,26 +15,26 @@ func (s *Store) TakeRateToken(ctx context.Context, perMinute int) error {
 // The rate limiter is a token bucket that counts in units, rateUnitsPerBucketToken for each token.
 // A bucket of n tokens therefore gains exactly n units per nanosecond, without rounding.
 const (
-	rateUnitsPerBucketToken      = int64(time.Minute)
-	maxRateBucketTokensPerMinute = 100_000_000 // keeps the units of a bucket within an int64
-	rateWindow                   = int64(time.Minute)
-	approvalWindow               = int64(time.Hour)
-	maxApprovalLimit             = 10_000
+	rateUnitsPerBucketToken         = int64(time.Minute)
+	maxRateBucketTokensPerMinute    = 100_000_000 // keeps the units of a bucket within an int64
+	rateWindow                      = int64(time.Minute)
+	approvalWindow                  = int64(time.Hour)
+	maxConfigurableApprovalsPerHour = 10_000
 )
 
 func (r *limitRecord) takeToken(perMinute int) error {
 	r.refillTokens(perMinute)
-	if r.StoreClockUnixNano < r.RateBlockedUntil || r.SpentRateUnits+rateUnitsPerBucketToken > rateBucketCapacityUnits(perMinute) {
+	if r.StoreClockUnixNano < r.RateBlockedUntil || r.SpentRateBucketUnits+rateUnitsPerBucketToken > rateBucketCapacityUnits(perMinute) {
 		return ErrEvaluatorRateExceeded
 	}
-	r.SpentRateUnits += rateUnitsPerBucketToken
+	r.SpentRateBucketUnits += rateUnitsPerBucketToken
 	return nil
 }
 
 // refillTokens adds to the bucket what it gained since the last update.
 func (r *limitRecord) refillTokens(perMinute int) {
 	passed := min(max(r.StoreClockUnixNano-r.RateBucketRefilledAt, 0), rateWindow)
-	r.SpentRateUnits = max(r.SpentRateUnits-passed*clampRate(perMinute), 0)
+	r.SpentRateBucketUnits = max(r.SpentRateBucketUnits-passed*clampRate(perMinute), 0)
 	r.RateBucketRefilledAt = r.StoreClockUnixNano
 }
 
@@ -44,6 +44,6 @@ func clampRate(perMinute int) int64 {
 func rateBucketCapacityUnits(tokensPerMinute int) int64 {
 	return clampRate(tokensPerMinute) * rateUnitsPerBucketToken
 }
-func (r *limitRecord) availableRateUnits(tokensPerMinute int) int64 {
-	return max(rateBucketCapacityUnits(tokensPerMinute)-r.SpentRateUnits, 0)
+func (r *limitRecord) availableRateBucketUnits(tokensPerMinute int) int64 {
+	return max(rateBucketCapacityUnits(tokensPerMinute)-r.SpentRateBucketUnits, 0)
 }

@@ -20,7 +20,7 @@ type limitRecord struct {
 	EvaluationsUsed int   `json:"used"`  // evaluations charged since the last refill
 	BudgetResetAt   int64 `json:"reset"` // when EvaluationsUsed goes back to 0
 
-	SpentRateUnits        int64             `json:"spent"` // units missing in the token bucket; see rateUnitsPerBucketToken
+	SpentRateBucketUnits  int64             `json:"spent"` // units missing in the token bucket; see rateUnitsPerBucketToken
 	RateBucketRefilledAt  int64             `json:"spent_at"`
 	RateBlockedUntil      int64             `json:"rate_from,omitempty"` // no rate token is free before this time
 	ApprovalRequests      []approvalRequest `json:"approvals,omitempty"` // requests of the last hour, oldest first

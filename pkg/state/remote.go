@@ -159,7 +159,7 @@ func (r *remoteBackend) tryTransact(ctx context.Context, wants []prefetchKey, fn
 	case ferr != nil && !errors.Is(ferr, errUnchanged):
 		return false, ferr
 	case ferr != nil || !writes:
-		if v.hasReadMoreThanInitialValues {
+		if v.hasReadAfterTransactionBegan {
 			if done, err := v.isUnchangedSinceTransactionBegan(); !done || err != nil {
 				return false, err
 			}

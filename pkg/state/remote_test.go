@@ -62,7 +62,7 @@ func TestRemoteLimits(t *testing.T) {
 		t.Errorf("rate: %v", err)
 	}
 	st, err := two.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 10, MaxApprovalRequestsPerHour: 3})
-	if err != nil || st.BudgetUsed != 4 || st.ApprovalsLeft != 0 {
+	if err != nil || st.EvaluationsUsed != 4 || st.ApprovalsLeft != 0 {
 		t.Errorf("status %+v, %v", st, err)
 	}
 }
@@ -355,10 +355,10 @@ func TestRemoteKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st.BudgetUsed < said || st.BudgetUsed > min(said+unknown, budget) {
-		t.Errorf("%d charged, %d said so, of %d it is not known", st.BudgetUsed, said, unknown)
+	if st.EvaluationsUsed < said || st.EvaluationsUsed > min(said+unknown, budget) {
+		t.Errorf("%d charged, %d said so, of %d it is not known", st.EvaluationsUsed, said, unknown)
 	}
-	t.Logf("%d charged, %d said so, of %d it is not known", st.BudgetUsed, said, unknown)
+	t.Logf("%d charged, %d said so, of %d it is not known", st.EvaluationsUsed, said, unknown)
 	left, late := 0, 0
 	for err == nil || away(err) {
 		switch _, _, err = s.ChargeRateTokenAndEvaluation(t.Context(), 1_000_000, budget); {
@@ -368,8 +368,8 @@ func TestRemoteKills(t *testing.T) {
 			late++ // charged or not
 		}
 	}
-	if rest := budget - st.BudgetUsed; !errors.Is(err, ErrBudgetExhausted) || left > rest || left+late < rest {
-		t.Errorf("%d and perhaps %d were left of %d, %d charged: %v", left, late, budget, st.BudgetUsed, err)
+	if rest := budget - st.EvaluationsUsed; !errors.Is(err, ErrBudgetExhausted) || left > rest || left+late < rest {
+		t.Errorf("%d and perhaps %d were left of %d, %d charged: %v", left, late, budget, st.EvaluationsUsed, err)
 	}
 }
 

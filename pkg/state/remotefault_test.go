@@ -192,8 +192,8 @@ func TestRemoteRefuses(t *testing.T) {
 		if _, err := s.ChargeEvaluation(t.Context(), 9); !errors.Is(err, ErrSharedStoreRefusedCommand) {
 			t.Errorf("charge: %v", err)
 		}
-		if st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 9}); st.BudgetUsed != 1 || err != nil {
-			t.Errorf("status: %d, %v", st.BudgetUsed, err)
+		if st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 9}); st.EvaluationsUsed != 1 || err != nil {
+			t.Errorf("status: %d, %v", st.EvaluationsUsed, err)
 		}
 	})
 	t.Run("full", func(t *testing.T) {

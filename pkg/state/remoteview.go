@@ -28,7 +28,7 @@ type remoteTransaction struct {
 	storeIDAndTxCount  storeIDAndTxCount
 	cachedBucketByPath map[bucketPath]*cachedBucket
 
-	hasReadMoreThanInitialValues bool  // the transaction has read more values than [remoteTransaction.readInitialValues] did
+	hasReadAfterTransactionBegan bool  // the transaction has read more values than [remoteTransaction.readInitialValues] did
 	err                          error // the error of a failed read
 }
 
@@ -43,9 +43,9 @@ type cachedBucket struct {
 
 var namespaceRevisionsBucket = bucketPath{namespaceName: "stamps"}
 
-// groupIndexBucket returns the [bucketPath], a map of values by key, that lists the names of all groups in a
+// namespaceGroupsBucket returns the [bucketPath], a map of values by key, that lists the names of all groups in a
 // namespace.
-func groupIndexBucket(namespace string) bucketPath { return bucketPath{namespaceName: namespace} }
+func namespaceGroupsBucket(namespace string) bucketPath { return bucketPath{namespaceName: namespace} }
 
 // readInitialValues reads the record, the wanted values and then the clock, which is therefore
 // never behind another process's write. isConsistent is false if another process wrote meanwhile.
@@ -216,7 +216,7 @@ func (v *remoteTransaction) fetchKeyIntoCache(buckets []bucketPath, key []byte) 
 	if len(asked) == 0 {
 		return
 	}
-	v.hasReadMoreThanInitialValues = true
+	v.hasReadAfterTransactionBegan = true
 	got, err := r.client.Do(v.ctx, commands...)
 	if err != nil {
 		v.err = r.commandError(err)
@@ -290,7 +290,7 @@ func (v *remoteTransaction) fetchAll(at bucketPath) *cachedBucket {
 	if h.hasAllValues || v.err != nil {
 		return h
 	}
-	v.hasReadMoreThanInitialValues = true
+	v.hasReadAfterTransactionBegan = true
 	got, err := v.remote.client.Do(v.ctx, []string{"HGETALL", v.remote.sealer.hashName(at)})
 	if err != nil {
 		v.err = v.remote.commandError(err)
@@ -329,7 +329,7 @@ func (v *remoteTransaction) each(at bucketPath, fn func(key, value []byte) error
 func (v *remoteTransaction) eachGroupValue(namespace string, key []byte, fn func(name, value []byte) error) error {
 	var names [][]byte
 	var places []bucketPath
-	err := v.each(groupIndexBucket(namespace), func(name, _ []byte) error {
+	err := v.each(namespaceGroupsBucket(namespace), func(name, _ []byte) error {
 		names, places = append(names, bytes.Clone(name)), append(places, bucketPath{namespace, string(name)})
 		return nil
 	})
@@ -347,7 +347,7 @@ func (v *remoteTransaction) eachGroupValue(namespace string, key []byte, fn func
 func (v *remoteTransaction) put(at bucketPath, key, value []byte) error {
 	h := v.cachedBucket(at)
 	if at.groupName != "" && len(h.changedKeys) == 0 {
-		if err := v.put(groupIndexBucket(at.namespaceName), []byte(at.groupName), []byte{}); err != nil {
+		if err := v.put(namespaceGroupsBucket(at.namespaceName), []byte(at.groupName), []byte{}); err != nil {
 			return err
 		}
 	}
@@ -363,7 +363,7 @@ func (v *remoteTransaction) dropBucket(at bucketPath) error {
 	if at.groupName == "" {
 		return nil
 	}
-	return v.put(groupIndexBucket(at.namespaceName), []byte(at.groupName), nil)
+	return v.put(namespaceGroupsBucket(at.namespaceName), []byte(at.groupName), nil)
 }
 
 func (v *remoteTransaction) renewNamespaceRevision(namespace string) error {

@@ -80,7 +80,7 @@ func repairLocalStateFile(ctx context.Context, dir string, opts Options, lastAud
 func newExhaustedLimitRecord(now clockReading) *limitRecord {
 	rec := new(limitRecord)
 	rec.advanceClock(now)
-	rec.EvaluationsUsed = evaluationsUsedAboveAnyBudget
+	rec.EvaluationsUsed = exhaustedEvaluationCount
 	rec.RateBlockedUntil = rec.StoreClockUnixNano + rateWindow
 	rec.ApprovalsBlockedUntil = rec.StoreClockUnixNano + approvalWindow
 	return rec
@@ -99,7 +99,7 @@ func (r *remoteBackend) repair(ctx context.Context) error {
 		if seen && merr == nil {
 			v.storeIDAndTxCount = storeIDAndTxCount{old.storeID, max(old.transactionCount, v.storeIDAndTxCount.transactionCount)}
 		}
-		v.storeIDAndTxCount.transactionCount += sharedStoreRepairTxCountStep
+		v.storeIDAndTxCount.transactionCount += repairTxCountStep
 		if err := v.dropBucket(cacheBucket); err != nil { // it may contain approvals that were already used
 			return err
 		}

@@ -47,7 +47,7 @@ func TestRepair(t *testing.T) {
 				t.Errorf("approvals: %v", err)
 			}
 			st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluatorCallsPerMinute: 60, MaxEvaluationsPerDay: 100, MaxApprovalRequestsPerHour: 10})
-			if err != nil || st.BudgetUsed != 100 || st.AvailableEvaluatorCalls != 0 || st.ApprovalsLeft != 0 || st.AuditEntryCount != 12 || st.AuditHeadHash != "head" {
+			if err != nil || st.EvaluationsUsed != 100 || st.AvailableEvaluatorCalls != 0 || st.ApprovalsLeft != 0 || st.AuditEntryCount != 12 || st.AuditHeadHash != "head" {
 				t.Errorf("%+v, %v", st, err)
 			}
 			w.pass(time.Hour)

@@ -15,7 +15,7 @@ const EncryptionMasterKeySize = 32
 
 // A sealer encrypts data for a shared store: opaque names, and values that only the key's owner can
 // read, write, or move to another name.
-type sealer struct{ nameKey, valueKey []byte }
+type sealer struct{ nameHMACKey, valueKey []byte }
 
 func newSealer(key [EncryptionMasterKeySize]byte) sealer {
 	return sealer{deriveKey(key[:], "names"), deriveKey(key[:], "values")}
@@ -33,18 +33,18 @@ func deriveKey(key []byte, parts ...string) []byte {
 // redisNamePrefix returns the part that all Redis names under one encryption master key have in common: 16
 // hexadecimal digits derived from the key.
 func (s sealer) redisNamePrefix() string {
-	return hex.EncodeToString(deriveKey(s.nameKey, "tenant")[:8])
+	return hex.EncodeToString(deriveKey(s.nameHMACKey, "tenant")[:8])
 }
 
 // hashName returns the name of the Redis hash for a bucket. The braces in the name make a cluster
 // store all hashes of a tenant on one node.
 func (s sealer) hashName(at bucketPath) string {
-	return "shield:{" + s.redisNamePrefix() + "}:" + hex.EncodeToString(deriveKey(s.nameKey, "place", at.namespaceName, at.groupName)[:12])
+	return "shield:{" + s.redisNamePrefix() + "}:" + hex.EncodeToString(deriveKey(s.nameHMACKey, "place", at.namespaceName, at.groupName)[:12])
 }
 
 // fieldName returns the field name of a key in the Redis hash of a bucket.
 func (s sealer) fieldName(at bucketPath, key []byte) string {
-	return string(deriveKey(s.nameKey, "key", at.namespaceName, at.groupName, string(key))[:12])
+	return string(deriveKey(s.nameHMACKey, "key", at.namespaceName, at.groupName, string(key))[:12])
 }
 
 // fieldCipher returns the cipher for one field, which has a key of its own.

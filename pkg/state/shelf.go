@@ -32,11 +32,11 @@ func (s *Store) ViewNamespace(ctx context.Context, name string, fn func(*Namespa
 }
 
 // A PrefetchKey names a value of a group.
-type PrefetchKey struct{ Group, Key []byte }
+type PrefetchKey struct{ GroupName, Key []byte }
 
 func toPrefetchKeys(namespace string, wants []PrefetchKey) (out []prefetchKey) {
 	for _, w := range wants {
-		out = append(out, prefetchKey{bucketPath{namespace, string(w.Group)}, string(w.Key)})
+		out = append(out, prefetchKey{bucketPath{namespace, string(w.GroupName)}, string(w.Key)})
 	}
 	return out
 }

@@ -277,7 +277,7 @@ func TestReadOnlyFolder(t *testing.T) {
 	}
 	s = openStore(t, dir, o)
 	st, err := s.Status(t.Context(), EvaluationAndApprovalLimits{MaxEvaluationsPerDay: 9})
-	if err != nil || st.BudgetUsed != 1 {
+	if err != nil || st.EvaluationsUsed != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
 	if _, _, err := s.AuditHead(t.Context()); err != nil {
@@ -460,7 +460,7 @@ func BenchmarkCharge(b *testing.B) {
 	s := openStore(b, b.TempDir(), newWorld().options(true))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.ChargeEvaluation(b.Context(), evaluationsUsedAboveAnyBudget); err != nil {
+		if _, err := s.ChargeEvaluation(b.Context(), exhaustedEvaluationCount); err != nil {
 			b.Fatal(err)
 		}
 	}

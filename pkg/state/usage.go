@@ -20,8 +20,8 @@ type hourlyCount struct {
 	Evaluations   int   `json:"n"`
 }
 
-// An HourUse counts the evaluations charged in one hour.
-type HourUse struct {
+// An HourlyEvaluationCount counts the evaluations charged in one hour.
+type HourlyEvaluationCount struct {
 	From        time.Time `json:"from"` // UTC
 	Evaluations int       `json:"used"`
 }
@@ -62,9 +62,9 @@ func (r *limitRecord) countEvaluation() *UsageSpike {
 }
 
 // hourlyUsage returns the evaluations of the last 24 hours, the current hour last.
-func (r *limitRecord) hourlyUsage() []HourUse {
+func (r *limitRecord) hourlyUsage() []HourlyEvaluationCount {
 	now := r.StoreClockUnixNano / int64(time.Hour)
-	out := make([]HourUse, usageWindowHours)
+	out := make([]HourlyEvaluationCount, usageWindowHours)
 	for i := range out {
 		at := now - usageWindowHours + 1 + int64(i)
 		out[i].From = r.toWallTime(at * int64(time.Hour))

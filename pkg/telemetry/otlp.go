@@ -18,9 +18,9 @@ type otlpMessage []byte
 
 // Wire types, https://protobuf.dev/programming-guides/encoding/.
 const (
-	wireVarint  = 0
-	wireFixed64 = 1 // eight bytes
-	wireBytes   = 2
+	wireTypeVarint  = 0
+	wireTypeFixed64 = 1 // eight bytes
+	wireTypeBytes   = 2
 )
 
 func (m otlpMessage) appendTag(field, wire uint64) otlpMessage {
@@ -32,7 +32,7 @@ func (m otlpMessage) appendText(field uint64, value string) otlpMessage {
 	if value == "" {
 		return m
 	}
-	return append(binary.AppendUvarint(m.appendTag(field, wireBytes), uint64(len(value))), value...)
+	return append(binary.AppendUvarint(m.appendTag(field, wireTypeBytes), uint64(len(value))), value...)
 }
 
 func (m otlpMessage) appendBytes(field uint64, value []byte) otlpMessage {
@@ -41,11 +41,11 @@ func (m otlpMessage) appendBytes(field uint64, value []byte) otlpMessage {
 
 //go:noinline
 func (m otlpMessage) appendVarint(field uint64, value uint64) otlpMessage {
-	return binary.AppendUvarint(m.appendTag(field, wireVarint), value)
+	return binary.AppendUvarint(m.appendTag(field, wireTypeVarint), value)
 }
 
 func (m otlpMessage) appendFixed64(field uint64, value uint64) otlpMessage {
-	return binary.LittleEndian.AppendUint64(m.appendTag(field, wireFixed64), value)
+	return binary.LittleEndian.AppendUint64(m.appendTag(field, wireTypeFixed64), value)
 }
 
 func (m otlpMessage) appendDouble(field uint64, value float64) otlpMessage {
@@ -54,7 +54,7 @@ func (m otlpMessage) appendDouble(field uint64, value float64) otlpMessage {
 
 func (m otlpMessage) appendMessages(field uint64, parts ...otlpMessage) otlpMessage {
 	for _, part := range parts {
-		m = append(binary.AppendUvarint(m.appendTag(field, wireBytes), uint64(len(part))), part...)
+		m = append(binary.AppendUvarint(m.appendTag(field, wireTypeBytes), uint64(len(part))), part...)
 	}
 	return m
 }

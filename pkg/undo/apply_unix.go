@@ -53,7 +53,7 @@ func (s *Store) RestoreBackupSet(ctx context.Context, id string, paths []string,
 		return nil, nil, err
 	}
 	defer unix.Close(fd)
-	a := &backupSetRestorer{store: s, set: set, backupFolderFD: fd, replacesNewerFiles: force, stampsAfterAction: s.postActionStampByEntryIndex(id)}
+	a := &backupSetRestorer{store: s, set: set, backupFolderFD: fd, replacesNewerFiles: force, stampsAfterAction: s.readStampsAfterAction(id)}
 	if data, err := os.ReadFile(filepath.Join(dir, overwriteInProgressFileName)); err == nil {
 		a.partlyOverwrittenPath = string(data)
 	}
@@ -72,7 +72,7 @@ func (s *Store) RestoreBackupSet(ctx context.Context, id string, paths []string,
 			losses = append(losses, FileLoss{Path: set.Entries[i].rawOrUTF8Path(), Write: true}) // Write: back up by copy; a hard link would change the change time, and the file would look newer
 		}
 	}
-	saved, err := s.BackUpFiles(ctx, ActionInfo{Session: set.Session, CWD: set.CWD, Type: "undo", RestoredSetID: id, Description: "what undo apply " + id + " replaced"}, losses)
+	saved, err := s.BackUpFiles(ctx, UndoableAction{Session: set.Session, CWD: set.CWD, Type: "undo", RestoredSetID: id, Description: "what undo apply " + id + " replaced"}, losses)
 	if err != nil {
 		return nil, nil, fmt.Errorf("nothing was restored, because the files that would be replaced cannot be copied first: %w; move them away, then try again", err)
 	}
@@ -102,8 +102,8 @@ func isInOrBelow(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// postActionStampByEntryIndex returns the state of the set's files after the action, by the index of the entry.
-func (s *Store) postActionStampByEntryIndex(setID string) map[int]fileStamp {
+// readStampsAfterAction returns the state of the set's files after the action, by the index of the entry.
+func (s *Store) readStampsAfterAction(setID string) map[int]fileStamp {
 	left := map[int]fileStamp{}
 	if data, err := os.ReadFile(filepath.Join(s.options.Dir, setID, stampsAfterActionFileName)); err == nil {
 		_ = json.Unmarshal(data, &left)
@@ -538,19 +538,19 @@ func (s *Store) RecordFilesAfterAction(ctx context.Context, sessionID, actionHas
 	if err := writeJSONFileAtomically(dir, stampsAfterActionFileName, left); err != nil {
 		return nil, err
 	}
-	if err := writeJSONFileAtomically(dir, setEntriesFileName, set.Entries); err != nil {
+	if err := writeJSONFileAtomically(dir, backupSetEntriesFileName, set.Entries); err != nil {
 		return nil, err
 	}
 	set.BackedUpContentBytes -= freed
 	head := *set
 	head.Entries, head.LastRestoredAtRFC3339 = nil, ""
-	if err := writeJSONFileAtomically(dir, setInfoFileName, head); err != nil {
+	if err := writeJSONFileAtomically(dir, backupSetHeadFileName, head); err != nil {
 		return nil, err
 	}
 	err = s.withLockedTotals(ctx, func(c *storeTotals) error {
 		c.UsedBytes -= freed
 		if remain == 0 { // the action changed none of the backed-up files: delete the set
-			c.UsedBytes -= set.costBytes()
+			c.UsedBytes -= set.usedStoreBytes()
 			_ = os.Rename(dir, dir+deletedSetFolderSuffix)
 		}
 		return nil

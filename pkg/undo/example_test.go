@@ -29,7 +29,7 @@ func Example() {
 		return
 	}
 	s, ctx := undo.New(undo.Options{Dir: filepath.Join(dir, "kept"), Clock: time.Now}), context.Background()
-	set, err := s.BackUpFiles(ctx, undo.ActionInfo{Description: "rm notes.txt"}, []undo.FileLoss{{Path: notes}})
+	set, err := s.BackUpFiles(ctx, undo.UndoableAction{Description: "rm notes.txt"}, []undo.FileLoss{{Path: notes}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,7 +19,7 @@ import (
 // Limits of one walk over the files, in addition to the limits of a set.
 const (
 	maxFolderDepth         = 256     // nested folders
-	maxScannedNames        = 100_000 // names that are matched against a pattern
+	maxScannedFileNames    = 100_000 // names that are matched against a pattern
 	maxSecretScanFileBytes = 16 << 10
 	maxSecretScans         = 256 // files whose start is searched for a credential
 )
@@ -43,7 +43,7 @@ type backupSetBuilder struct {
 // BackUpFiles stores the files that an action is about to delete or change, and returns the set;
 // nil if there are none. On an error nothing is stored; it is a [BackupError] if the files or the
 // limits are the reason. The action must not run before BackUpFiles returns.
-func (s *Store) BackUpFiles(ctx context.Context, actionInfo ActionInfo, losses []FileLoss) (set *BackupSet, err error) {
+func (s *Store) BackUpFiles(ctx context.Context, actionInfo UndoableAction, losses []FileLoss) (set *BackupSet, err error) {
 	if len(losses) == 0 {
 		return nil, nil
 	}
@@ -63,10 +63,10 @@ func (s *Store) BackUpFiles(ctx context.Context, actionInfo ActionInfo, losses [
 		return nil, err
 	}
 	defer unix.Close(fd)
-	k := &backupSetBuilder{store: s, ctx: ctx, set: &BackupSet{ID: id, At: start.UTC(), ActionInfo: actionInfo}, backupFolderFD: fd, startedAt: start, remainingStoreBytes: room, entryIndexes: map[string]int{}, openFolderFD: -1}
+	k := &backupSetBuilder{store: s, ctx: ctx, set: &BackupSet{ID: id, At: start.UTC(), UndoableAction: actionInfo}, backupFolderFD: fd, startedAt: start, remainingStoreBytes: room, entryIndexes: map[string]int{}, openFolderFD: -1}
 	defer k.closeFolder()
 	for i := range losses {
-		if err := k.backUpFileLoss(&losses[i]); err != nil {
+		if err := k.backUpFilesOfLoss(&losses[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Store) BackUpFiles(ctx context.Context, actionInfo ActionInfo, losses [
 	}
 	l := &s.options.Limits
 	k.set.EntryCount = len(k.set.Entries)
-	k.set.MustMentionInVerdict = k.set.EntryCount > l.MentionInVerdictAboveEntries || k.copiedBytes > l.MentionInVerdictAboveBytes || s.options.Clock().Sub(start) > l.MentionInVerdictAboveTime
+	k.set.MustMentionInVerdict = k.set.EntryCount > l.VerdictMentionThresholdEntries || k.copiedBytes > l.VerdictMentionThresholdCopiedBytes || s.options.Clock().Sub(start) > l.VerdictMentionThresholdBackupTime
 	testCrashPoint()
 	if err := s.commit(ctx, k.set); err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func (k *backupSetBuilder) newBackupError(path, why string, args ...any) error {
 	return &BackupError{path, fmt.Sprintf(why, args...)}
 }
 
-// backUpFileLoss keeps the files of one loss.
-func (k *backupSetBuilder) backUpFileLoss(l *FileLoss) error {
+// backUpFilesOfLoss keeps the files of one loss.
+func (k *backupSetBuilder) backUpFilesOfLoss(l *FileLoss) error {
 	if !filepath.IsAbs(l.Path) {
 		return k.newBackupError(l.Path, "the path is not absolute; use an absolute path")
 	}
@@ -182,8 +182,8 @@ func (k *backupSetBuilder) backUpMatchingFiles(folderFD int, path string, l *Fil
 		return err
 	}
 	for _, name := range names {
-		if k.scannedFileNameCount++; k.scannedFileNameCount > maxScannedNames {
-			return k.newBackupError(path, "the search for matching files would read more than %d names; delete fewer files at once", maxScannedNames)
+		if k.scannedFileNameCount++; k.scannedFileNameCount > maxScannedFileNames {
+			return k.newBackupError(path, "the search for matching files would read more than %d names; delete fewer files at once", maxScannedFileNames)
 		}
 		if err := k.checkTimeLimit(); err != nil {
 			return err
@@ -221,9 +221,9 @@ func (k *backupSetBuilder) readNames(fd int, path string) ([]string, error) {
 	}
 	f := os.NewFile(uintptr(own), path)
 	defer f.Close()
-	names, err := f.Readdirnames(maxScannedNames + 1)
-	if len(names) > maxScannedNames {
-		return nil, k.newBackupError(path, "the folder has more than %d files; delete fewer files at once", maxScannedNames)
+	names, err := f.Readdirnames(maxScannedFileNames + 1)
+	if len(names) > maxScannedFileNames {
+		return nil, k.newBackupError(path, "the folder has more than %d files; delete fewer files at once", maxScannedFileNames)
 	}
 	if err != nil && len(names) == 0 && !errors.Is(err, os.ErrNotExist) && err.Error() != "EOF" {
 		return nil, k.newBackupError(path, "%v", err)

@@ -8,7 +8,7 @@ import (
 )
 
 // BackUpFiles keeps nothing on this system.
-func (s *Store) BackUpFiles(context.Context, ActionInfo, []FileLoss) (*BackupSet, error) {
+func (s *Store) BackUpFiles(context.Context, UndoableAction, []FileLoss) (*BackupSet, error) {
 	return nil, &BackupError{Why: "'shield undo' does not work on this system, so the user must confirm the loss"}
 }
 

@@ -31,17 +31,17 @@ import (
 
 // Limits bound one set, and the store.
 type Limits struct {
-	MentionInVerdictAboveEntries, MaxEntriesPerSet   int           // numbers of entries in a set: above the first, the verdict mentions the set; above the second, the backup fails
-	MentionInVerdictAboveBytes, MaxCopiedBytesPerSet int64         // copied bytes of a set: above the first, the verdict mentions the set; above the second, the backup fails
-	MentionInVerdictAboveTime, MaxBackupTimePerSet   time.Duration // durations of a backup: above the first, the verdict mentions the set; above the second, the backup fails
-	MaxSetAge                                        time.Duration // age after which a set is deleted
-	MinSetPruneAge                                   time.Duration // sets younger than this, and sets of a session with such a set, are not deleted to make room
-	MaxTotalBytes                                    int64         // maximum bytes of the store; a second limit is a twentieth of the file system
+	VerdictMentionThresholdEntries, MaxEntriesPerSet         int           // numbers of entries in a set: above the first, the verdict mentions the set; above the second, the backup fails
+	VerdictMentionThresholdCopiedBytes, MaxCopiedBytesPerSet int64         // copied bytes of a set: above the first, the verdict mentions the set; above the second, the backup fails
+	VerdictMentionThresholdBackupTime, MaxBackupTimePerSet   time.Duration // durations of a backup: above the first, the verdict mentions the set; above the second, the backup fails
+	MaxSetAge                                                time.Duration // age after which a set is deleted
+	MinSetPruneAge                                           time.Duration // sets younger than this, and sets of a session with such a set, are not deleted to make room
+	MaxTotalBytes                                            int64         // maximum bytes of the store; a second limit is a twentieth of the file system
 }
 
 // DefaultLimits are the documented limits.
 var DefaultLimits = Limits{
-	MentionInVerdictAboveEntries: 5_000, MaxEntriesPerSet: 20_000, MentionInVerdictAboveBytes: 500 << 20, MaxCopiedBytesPerSet: 2 << 30, MentionInVerdictAboveTime: 200 * time.Millisecond, MaxBackupTimePerSet: 3 * time.Second,
+	VerdictMentionThresholdEntries: 5_000, MaxEntriesPerSet: 20_000, VerdictMentionThresholdCopiedBytes: 500 << 20, MaxCopiedBytesPerSet: 2 << 30, VerdictMentionThresholdBackupTime: 200 * time.Millisecond, MaxBackupTimePerSet: 3 * time.Second,
 	MaxSetAge: 7 * 24 * time.Hour, MinSetPruneAge: 24 * time.Hour, MaxTotalBytes: 5 << 30,
 }
 
@@ -84,8 +84,8 @@ type FileLoss struct {
 	Text           string                 // content with which undo creates a file that did not exist, such as a git ref that is only in packed-refs
 }
 
-// ActionInfo describes the action whose lost files a [BackupSet] keeps.
-type ActionInfo struct {
+// UndoableAction describes the action whose lost files a [BackupSet] keeps.
+type UndoableAction struct {
 	Session       string `json:"session,omitempty"`
 	AgentHostName string `json:"host,omitempty"`
 	CWD           string `json:"cwd,omitempty"`
@@ -99,7 +99,7 @@ type ActionInfo struct {
 type BackupSet struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
-	ActionInfo
+	UndoableAction
 	EntryCount            int           `json:"names"`
 	BackedUpContentBytes  int64         `json:"bytes"`              // bytes of the kept content, linked content included
 	MustMentionInVerdict  bool          `json:"said,omitempty"`     // the set is large or took long to store, so the verdict's reasoning mentions its size
@@ -112,8 +112,8 @@ type BackupSet struct {
 // of small files and sets.
 const assumedEntryOverheadBytes = 4 << 10
 
-// costBytes returns the number of bytes that a set uses of the store's size limit.
-func (s *BackupSet) costBytes() int64 {
+// usedStoreBytes returns the number of bytes that a set uses of the store's size limit.
+func (s *BackupSet) usedStoreBytes() int64 {
 	return s.BackedUpContentBytes + int64(s.EntryCount+2)*assumedEntryOverheadBytes
 }
 
@@ -195,16 +195,16 @@ func (e *BackupError) Error() string {
 
 // The names of files in the store and in a set.
 const (
-	storeTotalsFileName             = "store.json"
-	storeLockFileName               = "lock"
-	setInfoFileName                 = "set.json"
-	setEntriesFileName              = "entries.json"
-	stampsAfterActionFileName       = "left.json"
-	lastRestoreTimeFileName         = "applied"
-	overwriteInProgressFileName     = "writing"
-	unfinishedActionsFolderName     = "pending"
-	lastSetReportedToUserFolderName = "told"
-	deletedSetFolderSuffix          = ".gone"
+	storeTotalsFileName         = "store.json"
+	storeLockFileName           = "lock"
+	backupSetHeadFileName       = "set.json"
+	backupSetEntriesFileName    = "entries.json"
+	stampsAfterActionFileName   = "left.json"
+	lastRestoreTimeFileName     = "applied"
+	overwriteInProgressFileName = "writing"
+	unfinishedActionsFolderName = "pending"
+	lastReportedSetsFolderName  = "told"
+	deletedSetFolderSuffix      = ".gone"
 )
 
 // maxStoreLockWait limits the wait for the lock of the store.
@@ -259,7 +259,7 @@ func (s *Store) computeTotalsFromSets() (c storeTotals) {
 			c.NextSetNumber = i + 1
 		}
 		if h, err := s.readSetWithoutEntries(n.Name()); err == nil {
-			c.UsedBytes += h.costBytes()
+			c.UsedBytes += h.usedStoreBytes()
 		}
 	}
 	return c
@@ -298,7 +298,7 @@ func (s *Store) readSetWithoutEntries(id string) (*BackupSet, error) {
 		return nil, fmt.Errorf("%q is not the ID of a set; 'shield undo' lists the sets", id)
 	}
 	dir := filepath.Join(s.options.Dir, id)
-	data, err := os.ReadFile(filepath.Join(dir, setInfoFileName))
+	data, err := os.ReadFile(filepath.Join(dir, backupSetHeadFileName))
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func (s *Store) Get(id string) (*BackupSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(s.options.Dir, id, setEntriesFileName))
+	data, err := os.ReadFile(filepath.Join(s.options.Dir, id, backupSetEntriesFileName))
 	if err == nil {
 		err = json.Unmarshal(data, &set.Entries)
 	}
@@ -386,12 +386,12 @@ func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dro
 			continue
 		}
 		sets = append(sets, *set)
-		c.UsedBytes += set.costBytes()
+		c.UsedBytes += set.usedStoreBytes()
 		if now.Sub(set.At) < s.options.Limits.MinSetPruneAge {
 			live[set.Session] = true
 		}
 	}
-	for _, folder := range [...]string{unfinishedActionsFolderName, lastSetReportedToUserFolderName} {
+	for _, folder := range [...]string{unfinishedActionsFolderName, lastReportedSetsFolderName} {
 		marks, _ := os.ReadDir(filepath.Join(s.options.Dir, folder))
 		for _, m := range marks {
 			if info, err := m.Info(); err == nil && now.Sub(info.ModTime()) > max(maxAge, s.options.Limits.MaxSetAge) {
@@ -413,7 +413,7 @@ func (s *Store) prune(c *storeTotals, maxAge time.Duration, maxBytes int64) (dro
 		}
 		testCrashPoint()
 		_ = os.RemoveAll(from + deletedSetFolderSuffix)
-		c.UsedBytes -= set.costBytes()
+		c.UsedBytes -= set.usedStoreBytes()
 		dropped++
 		bytes += set.BackedUpContentBytes
 	}
@@ -452,13 +452,13 @@ func (s *Store) createSetFolder(ctx context.Context) (setID string, remainingByt
 // commit adds a completed set to the store.
 func (s *Store) commit(ctx context.Context, set *BackupSet) error {
 	dir := filepath.Join(s.options.Dir, set.ID)
-	if err := writeJSONFileAtomically(dir, setEntriesFileName, set.Entries); err != nil {
+	if err := writeJSONFileAtomically(dir, backupSetEntriesFileName, set.Entries); err != nil {
 		return err
 	}
 	testCrashPoint()
 	head := *set
 	head.Entries, head.LastRestoredAtRFC3339 = nil, ""
-	if err := writeJSONFileAtomically(dir, setInfoFileName, head); err != nil {
+	if err := writeJSONFileAtomically(dir, backupSetHeadFileName, head); err != nil {
 		return err
 	}
 	testCrashPoint()
@@ -470,7 +470,7 @@ func (s *Store) commit(ctx context.Context, set *BackupSet) error {
 			return err
 		}
 	}
-	return s.withLockedTotals(ctx, func(c *storeTotals) error { c.UsedBytes += set.costBytes(); return nil })
+	return s.withLockedTotals(ctx, func(c *storeTotals) error { c.UsedBytes += set.usedStoreBytes(); return nil })
 }
 
 // ClaimSetsUnreportedToUser returns the sets of a session that it has not returned before, without their entries, newest
@@ -484,7 +484,7 @@ func (s *Store) ClaimSetsUnreportedToUser(sessionID string) ([]BackupSet, error)
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(sessionID))
-	mark := filepath.Join(s.options.Dir, lastSetReportedToUserFolderName, hex.EncodeToString(sum[:12]))
+	mark := filepath.Join(s.options.Dir, lastReportedSetsFolderName, hex.EncodeToString(sum[:12]))
 	told := 0
 	if text, err := os.ReadFile(mark); err == nil {
 		told = parseSetNumberOrZero(string(text))

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 			_, _, err := s.RestoreBackupSet(context.Background(), j.ID, nil, false)
 			return err
 		}
-		_, err := s.BackUpFiles(context.Background(), ActionInfo{Session: "s", Hash: "h"}, j.Losses)
+		_, err := s.BackUpFiles(context.Background(), UndoableAction{Session: "s", Hash: "h"}, j.Losses)
 		return err
 	})
 }
@@ -162,7 +162,7 @@ func rewrite(t testing.TB, path, text string) {
 
 func keep(t testing.TB, s *Store, losses ...FileLoss) *BackupSet {
 	t.Helper()
-	set, err := s.BackUpFiles(t.Context(), ActionInfo{Session: "s", Hash: "h", Description: "test"}, losses)
+	set, err := s.BackUpFiles(t.Context(), UndoableAction{Session: "s", Hash: "h", Description: "test"}, losses)
 	if err != nil || set == nil {
 		t.Fatalf("kept %v: %v", set, err)
 	}
@@ -317,7 +317,7 @@ func TestUnkept(t *testing.T) {
 		"read-only or no folder":                                         {Options{Dir: "/proc/undo"}, FileLoss{Path: root + "/a.txt"}},
 	} {
 		s := testStore(t, c.o)
-		set, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{c.l})
+		set, err := s.BackUpFiles(t.Context(), UndoableAction{}, []FileLoss{c.l})
 		var unkept *BackupError
 		if set != nil || err == nil || errors.As(err, &unkept) != (c.o.Dir == "") || c.o.Dir == "" && !strings.Contains(err.Error(), want) && want != "symbolic links" {
 			t.Errorf("%s: %v %v", want, set, err)
@@ -385,7 +385,7 @@ func TestTampered(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	write(t, filepath.Join(s.options.Dir, set.ID, setInfoFileName), "{")
+	write(t, filepath.Join(s.options.Dir, set.ID, backupSetHeadFileName), "{")
 	if _, err := s.Get(set.ID); err == nil {
 		t.Error("a damaged set is read")
 	}
@@ -428,7 +428,7 @@ func TestSparse(t *testing.T) {
 		t.Skip("no sparse files here:", err)
 	}
 	s.options.Limits.MaxTotalBytes = 1 << 40
-	set, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/sparse", Write: true}})
+	set, err := s.BackUpFiles(t.Context(), UndoableAction{}, []FileLoss{{Path: root + "/sparse", Write: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -525,7 +525,7 @@ func TestFlood(t *testing.T) {
 	for i := range 200 {
 		name := filepath.Join(root, fmt.Sprint(i))
 		write(t, name, "x")
-		set, err := s.BackUpFiles(t.Context(), ActionInfo{Session: "s", Hash: name}, []FileLoss{{Path: name}})
+		set, err := s.BackUpFiles(t.Context(), UndoableAction{Session: "s", Hash: name}, []FileLoss{{Path: name}})
 		if err != nil {
 			if i < 50 || !strings.Contains(err.Error(), "full") {
 				t.Errorf("set %d: %v", i, err)
@@ -608,7 +608,7 @@ func TestDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	loss := FileLoss{Path: root + "/app.db", Store: true}
-	if set, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{loss}); err == nil || !strings.Contains(err.Error(), "open") {
+	if set, err := s.BackUpFiles(t.Context(), UndoableAction{}, []FileLoss{loss}); err == nil || !strings.Contains(err.Error(), "open") {
 		t.Errorf("kept while it is in use: %v %v", set, err)
 	}
 	_, _, _ = f.Close(), holder.Process.Kill(), holder.Wait()
@@ -627,7 +627,7 @@ func TestPrune(t *testing.T) {
 		write(t, root+"/"+name, strings.Repeat("x", 1000))
 		was := now
 		now = now.Add(-ago)
-		set, err := s.BackUpFiles(t.Context(), ActionInfo{Session: session}, []FileLoss{{Path: root + "/" + name}})
+		set, err := s.BackUpFiles(t.Context(), UndoableAction{Session: session}, []FileLoss{{Path: root + "/" + name}})
 		if now = was; err != nil {
 			t.Fatal(err)
 		}
@@ -655,14 +655,14 @@ func TestPrune(t *testing.T) {
 		t.Errorf("%q are left", got)
 	}
 	s.options.Limits.MaxTotalBytes = 2500 + 6*assumedEntryOverheadBytes
-	if set, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/none"}}); set != nil || err != nil {
+	if set, err := s.BackUpFiles(t.Context(), UndoableAction{}, []FileLoss{{Path: root + "/none"}}); set != nil || err != nil {
 		t.Errorf("%v %v", set, err)
 	}
 	if got := ids(); !slices.Equal(got, []string{live, young}) {
 		t.Errorf("%q are left in a full store", got)
 	}
 	write(t, root+"/5", strings.Repeat("x", 1000))
-	if _, err := s.BackUpFiles(t.Context(), ActionInfo{}, []FileLoss{{Path: root + "/5"}}); err == nil || !strings.Contains(err.Error(), "full") {
+	if _, err := s.BackUpFiles(t.Context(), UndoableAction{}, []FileLoss{{Path: root + "/5"}}); err == nil || !strings.Contains(err.Error(), "full") {
 		t.Errorf("a full store keeps: %v", err)
 	}
 	if n, _, err := s.Prune(t.Context(), 0); n != 2 || err != nil {

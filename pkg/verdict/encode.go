@@ -72,7 +72,7 @@ func (v *Verdict) append(dst []byte, f jsonStyle) []byte {
 	return append(dst, '}')
 }
 
-func (s *Step) append(dst []byte, f jsonStyle) []byte {
+func (s *TierStep) append(dst []byte, f jsonStyle) []byte {
 	dst = strconv.AppendInt(append(dst, `{"tier":`...), int64(s.Tier), 10)
 	dst = f.appendString(append(dst, `,"source":`...), s.JudgeName)
 	dst = append(append(append(dst, `,"decision":"`...), s.Decision.jsonOutputName()...), '"')
@@ -88,7 +88,7 @@ func (s *Step) append(dst []byte, f jsonStyle) []byte {
 	}
 	dst = f.appendRawJSONUnlessEmpty(dst, `,"effects":`, s.Effects)
 	dst = f.appendRawJSONUnlessEmpty(dst, `,"views":`, s.JudgedActionTextVariants)
-	dst = f.appendRawJSONUnlessEmpty(dst, `,"session":`, s.PipeStageSessionData)
+	dst = f.appendRawJSONUnlessEmpty(dst, `,"session":`, s.SessionDataForNextProcess)
 	return append(dst, '}')
 }
 

@@ -99,22 +99,22 @@ func writeKey(path string, key []byte) error {
 
 // How often, and at what interval, readKey retries while another process completes the file.
 const (
-	maxKeyReads      = 50
-	keyRetryInterval = 10 * time.Millisecond
+	maxSealKeyReadAttempts = 50
+	keyRetryInterval       = 10 * time.Millisecond
 )
 
 func readKey(path string) (key [KeySize]byte, err error) {
 	for try := 1; ; try++ {
 		n, err := readKeyFileOnce(path, &key)
 		switch {
-		case errors.As(err, new(multipleHardLinksError)) && try < maxKeyReads: // createKey of another process is about to remove the second name
+		case errors.As(err, new(multipleHardLinksError)) && try < maxSealKeyReadAttempts: // createKey of another process is about to remove the second name
 		case err != nil:
 			return [KeySize]byte{}, err
 		case n == KeySize && key == [KeySize]byte{}:
 			return key, errors.New("the key consists of zeros only; delete the file, and shield creates a new key")
 		case n == KeySize:
 			return key, nil
-		case n > KeySize || try == maxKeyReads:
+		case n > KeySize || try == maxSealKeyReadAttempts:
 			return [KeySize]byte{}, fmt.Errorf("the file is not %d bytes long; delete the file, and shield creates a new key", KeySize)
 		}
 		time.Sleep(keyRetryInterval)

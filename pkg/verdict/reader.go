@@ -224,12 +224,12 @@ func parseStrings(value any) (out []string, ok bool) {
 // parseTrail parses the trail of a verdict, which is what each tier said. The JSON of "effects" and "views"
 // (text variants of the action) stays byte for byte, so that several shield processes in a pipe print the same
 // as a single process.
-func parseTrail(raw []byte) ([]Step, bool) {
+func parseTrail(raw []byte) ([]TierStep, bool) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	if open, err := dec.ReadToken(); err != nil || open.Kind() != '[' {
 		return nil, false
 	}
-	var steps []Step
+	var steps []TierStep
 	for dec.PeekKind() == '{' {
 		text, err := dec.ReadValue()
 		if err != nil {
@@ -240,7 +240,7 @@ func parseTrail(raw []byte) ([]Step, bool) {
 		if err != nil {
 			return nil, false
 		}
-		var s Step
+		var s TierStep
 		if !s.setFields(members) {
 			return nil, false
 		}
@@ -250,7 +250,7 @@ func parseTrail(raw []byte) ([]Step, bool) {
 	return steps, err == nil && end.Kind() == ']'
 }
 
-func (s *Step) setFields(members []canonjson.Member) bool {
+func (s *TierStep) setFields(members []canonjson.Member) bool {
 	for _, m := range members {
 		ok := true
 		switch m.Name {
@@ -279,7 +279,7 @@ func (s *Step) setFields(members []canonjson.Member) bool {
 		case "views":
 			s.JudgedActionTextVariants = m.Raw
 		case "session":
-			s.PipeStageSessionData = m.Raw
+			s.SessionDataForNextProcess = m.Raw
 		default:
 			ok = false
 		}

@@ -210,7 +210,7 @@ func (v *Verdict) appendCanonical(dst, canonicalAction []byte) []byte {
 	return append(dst, '}')
 }
 
-func (s *Step) appendCanonical(dst []byte) []byte {
+func (s *TierStep) appendCanonical(dst []byte) []byte {
 	dst = append(dst, '{')
 	if s.AllowedPendingHigherTier {
 		dst = append(dst, `"allows":true,`...)
@@ -224,7 +224,7 @@ func (s *Step) appendCanonical(dst []byte) []byte {
 	}
 	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"reasoning":`, s.Reasoning)
 	dst = canonicalStyle.appendStringUnlessEmpty(dst, `,"rule":`, s.Rule)
-	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"session":`, s.PipeStageSessionData)
+	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"session":`, s.SessionDataForNextProcess)
 	dst = canonicalStyle.appendString(append(dst, `,"source":`...), s.JudgeName)
 	dst = strconv.AppendInt(append(dst, `,"tier":`...), int64(s.Tier), 10)
 	dst = canonicalStyle.appendRawJSONUnlessEmpty(dst, `,"views":`, s.JudgedActionTextVariants)

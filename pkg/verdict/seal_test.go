@@ -36,7 +36,7 @@ func sealed(d Decision, key [KeySize]byte, f Fingerprints) *Verdict {
 		Expires: testTime.Add(5 * time.Minute), ActionHash: a.TypeAndPayloadHash, Action: a.Raw}
 	if d == Escalate {
 		v.NextTier = 2
-		v.Trail = []Step{{JudgeName: "policy", Decision: d, Confidence: 1, LatencyMicroseconds: 5, Effects: jsontext.Value(`[{"z":1,"a":1.50}]`)}}
+		v.Trail = []TierStep{{JudgeName: "policy", Decision: d, Confidence: 1, LatencyMicroseconds: 5, Effects: jsontext.Value(`[{"z":1,"a":1.50}]`)}}
 	}
 	NewSealer(key, f).Seal(v, TierBitPolicy|TierBitClassify)
 	return v

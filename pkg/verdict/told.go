@@ -24,11 +24,11 @@ type Explanation struct {
 // Limits of a text for an agent, in characters: hosts show no more. maxAgentVerdictTextRunes includes the text after the
 // reason.
 const (
-	maxAgentVerdictTextRunes     = 240
-	maxExplanationSummaryRunes   = 160
-	maxActionTextRunes           = 60
-	minShortenedActionTextRunes  = 36 // the action is shortened to this length before the reason is shortened
-	minShortenedAlternativeRunes = 70
+	maxAgentVerdictTextRunes    = 240
+	maxExplanationSummaryRunes  = 160
+	maxActionTextRunes          = 60
+	minShortenedActionTextRunes = 36 // the action is shortened to this length before the reason is shortened
+	minShortenedAdviceRunes     = 70
 )
 
 // Summary returns ActionText, EffectAndHarm and Alternative, in at most 160 characters. If they are
@@ -42,8 +42,8 @@ func (t *Explanation) Summary() string {
 	}
 	room := maxExplanationSummaryRunes - utf8.RuneCountInString(what)
 	if instead != "" {
-		brief := utf8.RuneCountInString(reasonWithoutHarm(why))
-		instead = " " + shortenReason(instead, max(minShortenedAlternativeRunes, room-brief-1))
+		brief := utf8.RuneCountInString(trimHarmFromReason(why))
+		instead = " " + shortenReason(instead, max(minShortenedAdviceRunes, room-brief-1))
 	}
 	why = shortenReason(why, room-utf8.RuneCountInString(instead))
 	if what == "" {
@@ -52,8 +52,8 @@ func (t *Explanation) Summary() string {
 	return strings.TrimSpace(what + why + instead)
 }
 
-// ForAgent returns the text about a verdict for the agent, in at most 240 characters.
-func (v *Verdict) ForAgent() string {
+// TextForAgent returns the text about a verdict for the agent, in at most 240 characters.
+func (v *Verdict) TextForAgent() string {
 	tail := " Do not retry."
 	if v.RefusalRef != "" || v.Explanation.UserAllowCommand != "" {
 		tail = " Do not retry unless the user allows it."
@@ -69,9 +69,9 @@ func (v *Verdict) ForAgent() string {
 	return text + " [shield" + ref + "]"
 }
 
-// ForUser returns the text for the user in addition to that for the agent: the full reason, and how to let
+// TextForUser returns the text for the user in addition to that for the agent: the full reason, and how to let
 // the agent continue.
-func (v *Verdict) ForUser() string {
+func (v *Verdict) TextForUser() string {
 	t := &v.Explanation
 	text := toSentence(t.EffectAndHarm)
 	if t.ActionText != "" {
@@ -92,8 +92,8 @@ func (v *Verdict) ForUser() string {
 	return text
 }
 
-// reasonWithoutHarm returns a reason of the form "what it does: harm" without the harm.
-func reasonWithoutHarm(why string) string {
+// trimHarmFromReason returns a reason of the form "what it does: harm" without the harm.
+func trimHarmFromReason(why string) string {
 	does, _, found := strings.Cut(why, ": ")
 	if !found || strings.HasPrefix(does, "unknown ") { // in "unknown effect: X" and the like, X is the object or the reason, not the harm
 		return why
@@ -116,7 +116,7 @@ func shortenReason(s string, n int) string {
 	if fits(s) {
 		return s
 	}
-	if s = reasonWithoutHarm(s); fits(s) {
+	if s = trimHarmFromReason(s); fits(s) {
 		return s
 	}
 	for _, mark := range []string{"; ", ", or ", ", and ", ", "} {

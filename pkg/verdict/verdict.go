@@ -64,7 +64,7 @@ type Verdict struct {
 	ActionHash              string         `json:"action_hash,omitempty"`
 	JudgedAt                time.Time      `json:"evaluated_at"`
 	Expires                 time.Time      `json:"expires_at"`
-	Trail                   []Step         `json:"trail,omitempty"`
+	Trail                   []TierStep     `json:"trail,omitempty"`
 	Action                  jsontext.Value `json:"action,omitempty"` // as received
 	Seal                    string         `json:"seal,omitempty"`
 
@@ -81,20 +81,20 @@ type Verdict struct {
 // runs. A caller that cannot back them up must treat the verdict as ESCALATE.
 const AllowConditionFilesBackedUp = "kept"
 
-// A Step is the result of one tier, or of one of its classifiers, for an action.
-type Step struct {
-	Tier                     int            `json:"tier"`
-	JudgeName                string         `json:"source"` // policy, heuristic, model, evaluator, person
-	Decision                 Decision       `json:"decision"`
-	Confidence               float64        `json:"confidence"`
-	Rule                     string         `json:"rule,omitempty"`
-	AllowedPendingHigherTier bool           `json:"allows,omitempty"` // the tier allows the action, but a higher tier must decide
-	Reasoning                string         `json:"reasoning,omitempty"`
-	ErrorCode                string         `json:"error,omitempty"`
-	LatencyMicroseconds      int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
-	Effects                  jsontext.Value `json:"effects,omitempty"`    // with --trace, in the first step
-	JudgedActionTextVariants jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
-	PipeStageSessionData     jsontext.Value `json:"session,omitempty"`    // of Tier 0: labels of files from earlier actions, by path
+// A TierStep is the result of one tier, or of one of its classifiers, for an action.
+type TierStep struct {
+	Tier                      int            `json:"tier"`
+	JudgeName                 string         `json:"source"` // policy, heuristic, model, evaluator, person
+	Decision                  Decision       `json:"decision"`
+	Confidence                float64        `json:"confidence"`
+	Rule                      string         `json:"rule,omitempty"`
+	AllowedPendingHigherTier  bool           `json:"allows,omitempty"` // the tier allows the action, but a higher tier must decide
+	Reasoning                 string         `json:"reasoning,omitempty"`
+	ErrorCode                 string         `json:"error,omitempty"`
+	LatencyMicroseconds       int64          `json:"latency_us,omitempty"` // with --trace, in microseconds
+	Effects                   jsontext.Value `json:"effects,omitempty"`    // with --trace, in the first step
+	JudgedActionTextVariants  jsontext.Value `json:"views,omitempty"`      // with --trace, in the first step
+	SessionDataForNextProcess jsontext.Value `json:"session,omitempty"`    // of Tier 0: labels of files from earlier actions, by path
 
 	ReasoningCannotLeakActionText bool `json:"-"` // as in [Verdict]
 }

@@ -27,9 +27,9 @@ func full() *Verdict {
 		ActionID: "a1", Line: 7, Decision: Escalate, Tier: 1, Confidence: 0.85, Reasoning: "heuristic [recursive_delete, high]: <rm -rf> & \"more\"",
 		Rule: "XP-011", RefusalRef: "3f2", NextTier: 2, IsAllowedDespiteFailure: true, ErrorCode: "none", AllowConditions: []string{AllowConditionFilesBackedUp, "x\n"}, BackupSetID: "u17", EvaluatorPromptHash: "sha256:p", ActionHash: "sha256:a",
 		JudgedAt: testTime, Expires: testTime.Add(5 * time.Minute),
-		Trail: []Step{
+		Trail: []TierStep{
 			{JudgeName: "policy", Decision: Escalate, Confidence: 1, Rule: "r", AllowedPendingHigherTier: true, Reasoning: "no rule", ErrorCode: "e", LatencyMicroseconds: 12,
-				Effects: jsontext.Value(`[{"kind":"read_file"}]`), JudgedActionTextVariants: jsontext.Value(`[ ]`), PipeStageSessionData: jsontext.Value(`{"/x":["network"]}`)},
+				Effects: jsontext.Value(`[{"kind":"read_file"}]`), JudgedActionTextVariants: jsontext.Value(`[ ]`), SessionDataForNextProcess: jsontext.Value(`{"/x":["network"]}`)},
 			{Tier: 1, JudgeName: "model", Decision: Allow},
 		},
 		Action: jsontext.Value("{\n  \"type\": \"x y\",\n  \"payload\": {\"n\": 1.50, \"s\": \"\\\" {\\\\\"}\n}"),
@@ -73,7 +73,7 @@ func TestAppendJSONFollowsTheStruct(t *testing.T) {
 		switch v := v.(type) {
 		case Verdict:
 			out = v.AppendJSON(nil)
-		case Step:
+		case TierStep:
 			out = v.append(nil, compactStyle)
 		}
 		members, err := canonjson.ParseObjectMembers(nil, out, 64)
@@ -92,7 +92,7 @@ func TestAppendJSONFollowsTheStruct(t *testing.T) {
 
 func TestUnknownDecisionsAreBlocks(t *testing.T) {
 	for _, d := range []Decision{NoDecision, Block, Block + 1, 255} {
-		out := (&Verdict{Decision: d, Trail: []Step{{Decision: d}}}).AppendJSON(nil)
+		out := (&Verdict{Decision: d, Trail: []TierStep{{Decision: d}}}).AppendJSON(nil)
 		if n := bytes.Count(out, []byte(`"decision":"BLOCK"`)); n != 2 {
 			t.Errorf("%d is written as %s", d, out)
 		}
@@ -194,7 +194,7 @@ func random(r *rand.Rand) *Verdict {
 		JudgedAt: testTime.Add(time.Duration(r.Int64N(1e18))), Expires: testTime.Add(time.Duration(r.Int64N(1e18))), Action: raw(),
 	}
 	for range r.IntN(3) {
-		v.Trail = append(v.Trail, Step{Tier: r.IntN(4), JudgeName: str(), Decision: Decision(1 + r.IntN(3)), Confidence: r.Float64(), Rule: str(), Reasoning: str(),
+		v.Trail = append(v.Trail, TierStep{Tier: r.IntN(4), JudgeName: str(), Decision: Decision(1 + r.IntN(3)), Confidence: r.Float64(), Rule: str(), Reasoning: str(),
 			ErrorCode: str(), LatencyMicroseconds: r.Int64N(1 << 40), Effects: raw(), JudgedActionTextVariants: raw()})
 	}
 	return v

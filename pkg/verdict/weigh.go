@@ -10,7 +10,7 @@ const (
 	AuthorityClassifier                            // Tier 1, with its model
 	AuthorityEvaluator                             // Tier 2, a language model
 	AuthorityPerson                                // Tier 3
-	AuthorityNeverAllowed                          // the action cannot be allowed
+	AuthorityNoneSuffices                          // the action cannot be allowed
 )
 
 // AuthorityOfTier returns the authority of a tier, 0–3.
@@ -21,7 +21,7 @@ func AuthorityOfTier(tier int) ApprovalAuthority {
 // DecisionIfRequiredAtTier returns the decision of a tier, 0–3, on a finding that requires authority w.
 func (w ApprovalAuthority) DecisionIfRequiredAtTier(tier int) Decision {
 	switch {
-	case w >= AuthorityNeverAllowed:
+	case w >= AuthorityNoneSuffices:
 		return Block
 	case int(w) > tier:
 		return Escalate
@@ -33,7 +33,7 @@ func (w ApprovalAuthority) DecisionIfRequiredAtTier(tier int) Decision {
 // why.
 type Finding struct {
 	RequiredAuthority             ApprovalAuthority
-	JudgeName                     string  // as in [Step]
+	JudgeName                     string  // as in [TierStep]
 	Confidence                    float64 // 0.0–1.0
 	Rule                          string
 	Reasoning                     string
@@ -64,6 +64,6 @@ func (f Finding) Verdict(tier int) Verdict {
 }
 
 // Step returns the entry of a finding in the trail.
-func (f Finding) Step(tier int) Step {
-	return Step{Tier: tier, JudgeName: f.JudgeName, Decision: f.RequiredAuthority.DecisionIfRequiredAtTier(tier), Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, ErrorCode: f.ErrorCode, ReasoningCannotLeakActionText: f.ReasoningCannotLeakActionText}
+func (f Finding) Step(tier int) TierStep {
+	return TierStep{Tier: tier, JudgeName: f.JudgeName, Decision: f.RequiredAuthority.DecisionIfRequiredAtTier(tier), Confidence: f.Confidence, Rule: f.Rule, Reasoning: f.Reasoning, ErrorCode: f.ErrorCode, ReasoningCannotLeakActionText: f.ReasoningCannotLeakActionText}
 }

@@ -16,7 +16,7 @@ func TestWeigh(t *testing.T) {
 	of := func(who verdict.ApprovalAuthority, confidence float64) verdict.Finding {
 		return verdict.Finding{RequiredAuthority: who, Confidence: confidence}
 	}
-	whos := []verdict.ApprovalAuthority{verdict.AuthorityNotNeeded, verdict.AuthorityClassifier, verdict.AuthorityEvaluator, verdict.AuthorityPerson, verdict.AuthorityNeverAllowed}
+	whos := []verdict.ApprovalAuthority{verdict.AuthorityNotNeeded, verdict.AuthorityClassifier, verdict.AuthorityEvaluator, verdict.AuthorityPerson, verdict.AuthorityNoneSuffices}
 	for _, a := range whos {
 		for _, b := range whos {
 			for _, c := range []float64{0.5, 0.7, 0.9} {
@@ -43,8 +43,8 @@ func TestWho(t *testing.T) {
 		verdict.AuthorityClassifier:       {verdict.Escalate, verdict.Allow, verdict.Allow, verdict.Allow},
 		verdict.AuthorityEvaluator:        {verdict.Escalate, verdict.Escalate, verdict.Allow, verdict.Allow},
 		verdict.AuthorityPerson:           {verdict.Escalate, verdict.Escalate, verdict.Escalate, verdict.Allow},
-		verdict.AuthorityNeverAllowed:     {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
-		verdict.AuthorityNeverAllowed + 9: {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
+		verdict.AuthorityNoneSuffices:     {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
+		verdict.AuthorityNoneSuffices + 9: {verdict.Block, verdict.Block, verdict.Block, verdict.Block},
 	} {
 		for tier, decision := range want {
 			f := verdict.Finding{RequiredAuthority: who}

@@ -485,11 +485,11 @@ func stateError(path, text string) string {
 		{"pkg/state/errors.go", store, "READONLY You can't write against a read only replica", state.ErrSharedStoreRefusedCommand},
 		{"pkg/state/errors.go", store, "the store was rolled back by 3 transactions", state.ErrStoreReset},
 		{"pkg/state/errors.go", store, "the seal of a value is wrong", state.ErrSharedStoreValueAltered},
-		{"pkg/audit/audit.go", log, "the log ends with entry 7, and 9 were written", audit.ErrTruncated},
-		{"pkg/audit/audit.go", log, "its last line is longer than 65536 bytes", audit.ErrChanged},
-		{"pkg/audit/audit.go", log, "no space left on device", audit.ErrUnwritable},
-		{"pkg/audit/audit.go", log, mode, audit.ErrExposed},
-		{"pkg/audit/audit.go", log, busy, audit.ErrBusy},
+		{"pkg/audit/audit.go", log, "the log ends with entry 7, and 9 were written", audit.ErrLogTruncated},
+		{"pkg/audit/audit.go", log, "its last line is longer than 65536 bytes", audit.ErrLogChanged},
+		{"pkg/audit/audit.go", log, "no space left on device", audit.ErrLogUnwritable},
+		{"pkg/audit/audit.go", log, mode, audit.ErrLogExposed},
+		{"pkg/audit/audit.go", log, busy, audit.ErrLogBusy},
 	} {
 		if e.path != path || e.kind.Error() != text {
 			continue

@@ -82,9 +82,9 @@ func open(p *shield.Pipeline, a *action.Action) []string {
 		switch {
 		case d.NeedsAuthorityAboveClassifier():
 			return nil
-		case !seen[d.DangerName]:
-			seen[d.DangerName] = true
-			causes = append(causes, d.DangerName)
+		case !seen[d.CauseName]:
+			seen[d.CauseName] = true
+			causes = append(causes, d.CauseName)
 		}
 	}
 	if causes == nil {

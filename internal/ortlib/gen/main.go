@@ -70,9 +70,9 @@ func buildLibraries(targets []target, checkOnly bool, tarballPath string) error 
 	return nil
 }
 
-// needsAbsoluteOperands reports whether x86.ToAbsoluteOperands rewrites the library's machine code before the
+// needsAbsoluteX86Operands reports whether x86.ToAbsoluteOperands rewrites the library's machine code before the
 // library is compressed, so that the result is smaller.
-func (t *target) needsAbsoluteOperands() bool { return t.arch == "amd64" }
+func (t *target) needsAbsoluteX86Operands() bool { return t.arch == "amd64" }
 
 func (t *target) compressedLibraryPath() string { return filepath.Join("lib", t.os+"_"+t.arch+".zst") }
 
@@ -91,7 +91,7 @@ func (t *target) buildLibrary(checkOnly bool, tarballPath string) error {
 	if err := checkSum(data, t.librarySHA256Hex); err != nil {
 		return err
 	}
-	if t.needsAbsoluteOperands() {
+	if t.needsAbsoluteX86Operands() {
 		x86.ToAbsoluteOperands(data)
 	}
 	packed, err := compress(data)
@@ -130,7 +130,7 @@ func (t *target) writeEmbedFile(packed []byte) error {
 	if err != nil {
 		return err
 	}
-	if t.needsAbsoluteOperands() {
+	if t.needsAbsoluteX86Operands() {
 		x86.ToRelativeOperands(data)
 	}
 	if err := checkSum(data, t.librarySHA256Hex); err != nil {
@@ -147,8 +147,8 @@ import _ "embed"
 //go:embed lib/%[1]s_%[2]s.zst
 var compressedLibrary string
 
-var embeddedLibrary = &library{name: %[3]q, size: %[4]d, sha256: %[5]q, hasAbsoluteOperands: %[6]t, compressedData: compressedLibrary}
-`, t.os, t.arch, t.libraryFileName, len(data), t.librarySHA256Hex, t.needsAbsoluteOperands())
+var embeddedLibrary = &library{name: %[3]q, size: %[4]d, sha256: %[5]q, hasAbsoluteX86Operands: %[6]t, compressedData: compressedLibrary}
+`, t.os, t.arch, t.libraryFileName, len(data), t.librarySHA256Hex, t.needsAbsoluteX86Operands())
 	return os.WriteFile(fmt.Sprintf("embed_%s_%s.go", t.os, t.arch), []byte(text), 0o644)
 }
 

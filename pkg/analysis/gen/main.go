@@ -36,9 +36,9 @@ type dangersYAMLRow struct {
 	Reason   string
 }
 
-// authorityConstants maps the values of the field "who" in policies/dangers.yaml to the names of constants of
+// approvalAuthorityConstantNames maps the values of the field "who" in policies/dangers.yaml to the names of constants of
 // package verdict.
-var authorityConstants = map[string]string{
+var approvalAuthorityConstantNames = map[string]string{
 	"":          "AuthorityNotNeeded",
 	"model":     "AuthorityClassifier",
 	"evaluator": "AuthorityEvaluator",
@@ -70,13 +70,13 @@ func generateDangers(policyFiles fs.FS) ([]byte, error) {
 					return nil, fmt.Errorf("%s: %s: no effect is %q", name, list.level, word)
 				}
 			}
-			if may, ok := authorityConstants[r.Who]; !ok || doubts == (may == "AuthorityNotNeeded") {
+			if may, ok := approvalAuthorityConstantNames[r.Who]; !ok || doubts == (may == "AuthorityNotNeeded") {
 				return nil, fmt.Errorf("%s: %s: who is %q", name, list.level, r.Who)
 			}
 			if !doubts && r.Danger+r.Reason != "" || r.Least != 0 && r.Who != "model" {
 				return nil, fmt.Errorf("%s: %s: danger, reason or least is not read here: %+v", name, list.level, r)
 			}
-			fmt.Fprintf(&b, "{%s, %q, %#v, %s, %s, verdict.%s, %v, %q},\n", list.level, r.Danger, r.Effects, conditionsGoSource(r.All), conditionsGoSource(r.Any), authorityConstants[r.Who], r.Least, r.Reason)
+			fmt.Fprintf(&b, "{%s, %q, %#v, %s, %s, verdict.%s, %v, %q},\n", list.level, r.Danger, r.Effects, conditionsGoSource(r.All), conditionsGoSource(r.Any), approvalAuthorityConstantNames[r.Who], r.Least, r.Reason)
 		}
 	}
 	b.WriteString("}\n")

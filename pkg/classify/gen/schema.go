@@ -74,30 +74,30 @@ func exampleJSON(action map[string]any) (string, error) {
 }
 
 type rule struct {
-	ID                  string       `yaml:"id"`
-	Name                string       `yaml:"name"`
-	FormerNames         []string     `yaml:"former_names"`
-	Category            string       `yaml:"category"`
-	Severity            string       `yaml:"severity"`
-	Outcome             string       `yaml:"outcome"`
-	Platform            string       `yaml:"platform"`
-	Description         string       `yaml:"description"`
-	Advice              string       `yaml:"advice"`
-	ActionTypes         []string     `yaml:"types"`
-	PayloadFields       []string     `yaml:"fields"`
-	TextViewNames       []string     `yaml:"views"`
-	MatchCondition      string       `yaml:"needs"`
-	Patterns            []string     `yaml:"patterns"`
-	ExcludedTextPattern string       `yaml:"except"`
-	TriggerClauses      []clause     `yaml:"effects"`
-	RequiredClauses     []clause     `yaml:"requires"`
-	ForbiddenClauses    []clause     `yaml:"unless"`
-	MatchingExamples    ruleExamples `yaml:"match"`
-	NonMatchingExamples ruleExamples `yaml:"pass"`
+	ID                      string       `yaml:"id"`
+	Name                    string       `yaml:"name"`
+	FormerNames             []string     `yaml:"former_names"`
+	Category                string       `yaml:"category"`
+	Severity                string       `yaml:"severity"`
+	Outcome                 string       `yaml:"outcome"`
+	Platform                string       `yaml:"platform"`
+	Description             string       `yaml:"description"`
+	Advice                  string       `yaml:"advice"`
+	ActionTypes             []string     `yaml:"types"`
+	PayloadFields           []string     `yaml:"fields"`
+	TextTransformationNames []string     `yaml:"views"`
+	MatchCondition          string       `yaml:"needs"`
+	Patterns                []string     `yaml:"patterns"`
+	ExcludedTextPattern     string       `yaml:"except"`
+	TriggerClauses          []clause     `yaml:"effects"`
+	RequiredClauses         []clause     `yaml:"requires"`
+	ForbiddenClauses        []clause     `yaml:"unless"`
+	MatchingExamples        ruleExamples `yaml:"match"`
+	NonMatchingExamples     ruleExamples `yaml:"pass"`
 }
 
 type clause struct {
-	Kind                yamlStringList `yaml:"kind"`
+	EffectKinds         yamlStringList `yaml:"kind"`
 	Program             yamlStringList `yaml:"program"`
 	ProgramClasses      yamlStringList `yaml:"class"`
 	Args                string         `yaml:"args"`
@@ -231,7 +231,7 @@ func (c *clause) validateClause(isTriggerClause bool) error {
 			c.ProgramClasses[i] = ""
 		}
 	}
-	execute := len(c.Kind) == 0 || slices.Equal(c.Kind, yamlStringList{"execute"})
+	execute := len(c.EffectKinds) == 0 || slices.Equal(c.EffectKinds, yamlStringList{"execute"})
 	if lits, _ := prefilter.RequiredLiteralAlternatives(c.Args); isTriggerClause && execute && len(c.Program)+len(c.Harm) == 0 && lits == nil {
 		return errors.New("has neither a program, a harm nor arguments with a literal of at least three bytes")
 	}

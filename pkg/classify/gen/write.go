@@ -13,7 +13,7 @@ import (
 
 var outcomeConstants = map[string]string{"block": "Block", "escalate": "Escalate", "always_block": "AlwaysBlock"}
 var severityConstants = map[string]string{"critical": "Critical", "high": "High", "medium": "Medium", "low": "Low"}
-var matchConditionGoNameByKeyword = map[string]string{"code": "matchConditionTextIsExecuted", "reader": "matchConditionTextIsRead", "request": "matchConditionTextInRequest"}
+var matchConditionConstants = map[string]string{"code": "matchConditionTextIsExecuted", "reader": "matchConditionTextReachesReader", "request": "matchConditionTextInRequest"}
 
 func writeRuleTableSource(b *bytes.Buffer, rules []rule) error {
 	fmt.Fprintf(b, "var ruleTable = [...]Rule{\n")
@@ -24,11 +24,11 @@ func writeRuleTableSource(b *bytes.Buffer, rules []rule) error {
 		writeList(b, "FormerNames", r.FormerNames)
 		writeList(b, "MatchingExamples", r.MatchingExamples)
 		writeList(b, "NonMatchingExamples", r.NonMatchingExamples)
-		writeList(b, "types", r.ActionTypes)
-		writeList(b, "fields", r.PayloadFields)
-		writeList(b, "textViewNames", r.TextViewNames)
+		writeList(b, "actionTypes", r.ActionTypes)
+		writeList(b, "payloadFields", r.PayloadFields)
+		writeList(b, "textTransformationNames", r.TextTransformationNames)
 		if r.MatchCondition != "" {
-			fmt.Fprintf(b, "needs: %s,\n", matchConditionGoNameByKeyword[r.MatchCondition])
+			fmt.Fprintf(b, "matchCondition: %s,\n", matchConditionConstants[r.MatchCondition])
 		}
 		if len(r.Patterns) > 0 {
 			fmt.Fprintf(b, "patterns: []pattern{\n")
@@ -53,12 +53,12 @@ func writeClauses(b *bytes.Buffer, name string, clauses []clause) {
 	if len(clauses) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s: []clause{\n", name)
+	fmt.Fprintf(b, "%s: []ruleClause{\n", name)
 	for _, c := range clauses {
 		fmt.Fprintf(b, "{\n")
-		if len(c.Kind) > 0 {
+		if len(c.EffectKinds) > 0 {
 			fmt.Fprintf(b, "kinds: []effect.Kind{")
-			for _, k := range c.Kind {
+			for _, k := range c.EffectKinds {
 				fmt.Fprintf(b, "%q, ", k)
 			}
 			fmt.Fprintf(b, "},\n")
@@ -154,7 +154,7 @@ func patternGoSource(expr string, withFurtherRequiredLiterals bool) string {
 	if err != nil {
 		panic(err) // cannot fail: the expression was compiled when the rule was validated
 	}
-	also, err := prefilter.SecondaryRequiredLiteralSets(expr)
+	also, err := prefilter.AdditionalRequiredLiteralSets(expr)
 	if err != nil {
 		panic(err)
 	}

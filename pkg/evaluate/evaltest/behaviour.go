@@ -131,7 +131,7 @@ func AllowAfterDelay(delay time.Duration) Behaviour {
 // firstRequestsThenAllow runs b for the first n requests of a model and then answers ALLOW.
 func firstRequestsThenAllow(requestCount int, b Behaviour) Behaviour {
 	return func(w http.ResponseWriter, hr *http.Request, r Request) {
-		if r.SequenceWithinModel <= requestCount {
+		if r.PerModelSequenceNumber <= requestCount {
 			b(w, hr, r)
 			return
 		}

@@ -21,14 +21,14 @@ import (
 
 // A Request is a request that the server received.
 type Request struct {
-	Header              http.Header
-	Model               string
-	System              string
-	User                string
-	Canary              string // from the system message, or from the user message if there is no system message
-	Body                map[string]any
-	Sequence            int // counted from 1, over all models
-	SequenceWithinModel int // number of the request among those for Model, counted from 1
+	Header                 http.Header
+	Model                  string
+	System                 string
+	User                   string
+	Canary                 string // from the system message, or from the user message if there is no system message
+	Body                   map[string]any
+	SequenceNumber         int // counted from 1, over all models
+	PerModelSequenceNumber int // number of the request among those for Model, counted from 1
 
 	onResponseStall func() // see [Server.OnResponseStall]
 }
@@ -120,8 +120,8 @@ func (s *Server) serve(w http.ResponseWriter, hr *http.Request) {
 	}
 	s.mu.Lock()
 	s.requestCountByModel[r.Model]++
-	r.SequenceWithinModel = s.requestCountByModel[r.Model]
-	r.Sequence = len(s.requests) + 1
+	r.PerModelSequenceNumber = s.requestCountByModel[r.Model]
+	r.SequenceNumber = len(s.requests) + 1
 	s.requests = append(s.requests, r)
 	r.onResponseStall = s.onResponseStall
 	b := s.behavioursByModel[r.Model]

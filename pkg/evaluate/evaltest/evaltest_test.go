@@ -154,7 +154,7 @@ func TestRequests(t *testing.T) {
 	ask(t.Context(), t, s, "block", `,"temperature":0`)
 	var got []string
 	for _, r := range s.Requests() {
-		got = append(got, fmt.Sprint(r.Model, r.Sequence, r.SequenceWithinModel, r.User, r.Canary, r.Body["temperature"]))
+		got = append(got, fmt.Sprint(r.Model, r.SequenceNumber, r.PerModelSequenceNumber, r.User, r.Canary, r.Body["temperature"]))
 	}
 	want := "block1 1ls" + canary + " <nil>"
 	if len(got) != 3 || strings.ReplaceAll(got[0], " ", "") != strings.ReplaceAll(want, " ", "") || !strings.HasPrefix(got[2], "block3 2") {

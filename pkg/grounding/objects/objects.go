@@ -64,8 +64,8 @@ func writesBelowOperandFolder(c *analysis.ActionCase, effectIndex int) bool {
 		})
 }
 
-// NameableObjectsUserMustName returns the objects of an action that have a name, at most maxObjectsUserMustName.
-func NameableObjectsUserMustName(c *analysis.ActionCase) (needs []ObjectUserMustName) {
+// NameableObjects returns the objects of an action that have a name, at most maxObjectsUserMustName.
+func NameableObjects(c *analysis.ActionCase) (needs []ObjectUserMustName) {
 	for i := range c.Effects {
 		more, _ := effectObjectsUserMustName(c, i) // effects without a name are skipped
 		for _, n := range more {
@@ -107,37 +107,37 @@ func effectObjectsUserMustName(c *analysis.ActionCase, effectIndex int) ([]Objec
 		if (len(e.Harms) == 0 && e.Class != effect.Destructive) || deletesFiles(c, effectIndex) {
 			return nil, nil
 		}
-		return operandsUserMustName(c, effectIndex, grounding.Delete)
+		return operandsUserMustName(c, effectIndex, grounding.OperationDelete)
 	case effect.ReadFile, effect.ListDirectory, effect.CreateDirectory:
 		if !c.HasDoubtfulOrUnusualDangerLevel(e) {
 			return nil, nil
 		}
-		return pathUserMustName(c, e, grounding.Fetch|grounding.Change)
+		return pathUserMustName(c, e, grounding.OperationFetch|grounding.OperationChange)
 	case effect.WriteFile, effect.MoveFile, effect.ChangePermissions:
-		return pathUserMustName(c, e, grounding.Change)
+		return pathUserMustName(c, e, grounding.OperationChange)
 	case effect.DeleteFile, effect.DeleteDirectory:
-		return pathUserMustName(c, e, grounding.Delete)
+		return pathUserMustName(c, e, grounding.OperationDelete)
 	case effect.HTTPRequest, effect.Connect:
-		does := grounding.Fetch | grounding.Send | grounding.Change
+		does := grounding.OperationFetch | grounding.OperationSend | grounding.OperationChange
 		if e.RemoteOperationVerb != "" {
-			does = grounding.Send | grounding.Change
+			does = grounding.OperationSend | grounding.OperationChange
 		}
 		return hostUserMustName(e, does)
 	case effect.SendData, effect.SendMessage:
 		if e.Kind == effect.SendData && e.Host != "" {
-			return hostUserMustName(e, grounding.Send)
+			return hostUserMustName(e, grounding.OperationSend)
 		}
 		if e.RemoteTargetName != "" && !e.IsTargetTrusted {
-			return []ObjectUserMustName{{Operations: grounding.Send, AlternativeNames: canonicalNames(e.RemoteTargetName), Nouns: []string{"", "person", "channel", "remote", "bucket", "host"}}}, nil
+			return []ObjectUserMustName{{Operations: grounding.OperationSend, AlternativeNames: canonicalNames(e.RemoteTargetName), Nouns: []string{"", "person", "channel", "remote", "bucket", "host"}}}, nil
 		}
 		if e.IsTargetTrusted {
 			return nil, nil
 		}
 		return sentFilesUserMustName(c, effectIndex)
 	case effect.ChangeRemoteSystem, effect.DestroyData:
-		does := grounding.Change
+		does := grounding.OperationChange
 		if e.Kind == effect.DestroyData || e.DestroysRemoteResource() || e.RemoteOperationVerb == "delete" {
-			does = grounding.Delete
+			does = grounding.OperationDelete
 		}
 		if e.CauseOrFirstHarm() != "" && !e.DestroysRemoteResource() && e.Kind == effect.ChangeRemoteSystem {
 			return nil, errors.New("the command grants, exposes, weakens, redirects or runs something")
@@ -185,7 +185,7 @@ func pathUserMustName(c *analysis.ActionCase, e *effect.Effect, does grounding.O
 // hostUserMustName returns the host of an effect as an object that the user must have named; nil
 // for a trusted or loopback host.
 func hostUserMustName(e *effect.Effect, does grounding.ObjectOperationSet) ([]ObjectUserMustName, error) {
-	if e.IsTargetTrusted || e.Host != "" && effect.Loopback(e.Host) {
+	if e.IsTargetTrusted || e.Host != "" && effect.IsLoopbackHost(e.Host) {
 		return nil, nil
 	}
 	names := canonicalNames(e.Host)
@@ -204,14 +204,14 @@ func sentFilesUserMustName(c *analysis.ActionCase, effectIndex int) (needs []Obj
 		if f.Kind != effect.ReadFile || f.Span.Start < e.Span.Start && f.Span.End > e.Span.End || !c.ExecutionContext().IsInsideRoots(f.Path, f.PathIsPattern, f.DoubleStarExcludesDotDot) && !c.HasDoubtfulOrUnusualDangerLevel(f) {
 			continue
 		}
-		need, err := pathUserMustName(c, f, grounding.Send)
+		need, err := pathUserMustName(c, f, grounding.OperationSend)
 		if err != nil {
 			return nil, err
 		}
 		needs = append(needs, need...)
 	}
 	if len(needs) == 0 {
-		return operandsUserMustName(c, effectIndex, grounding.Send)
+		return operandsUserMustName(c, effectIndex, grounding.OperationSend)
 	}
 	return needs, nil
 }
@@ -259,7 +259,7 @@ func operandsUserMustName(c *analysis.ActionCase, effectIndex int, does groundin
 		return []ObjectUserMustName{{Operations: does, AlternativeNames: canonicalNames(e.RemoteTargetName), Nouns: nouns}}, nil
 	}
 	if run.Program == "git" && command.ParseGit(run.Args).HasOption("fdD", "--force", "--force-with-lease", "--force-if-includes", "--delete") {
-		does |= grounding.Delete
+		does |= grounding.OperationDelete
 	}
 	var needs []ObjectUserMustName
 	add := func(n ObjectUserMustName) {
@@ -308,11 +308,11 @@ func operandsUserMustName(c *analysis.ActionCase, effectIndex int, does groundin
 		}
 		if run.Program == "git" { // git push: the remote, and the branch
 			if forced, ok := strings.CutPrefix(name, "+"); ok {
-				name, does = forced, does|grounding.Delete
+				name, does = forced, does|grounding.OperationDelete
 			}
 			if from, to, ok := strings.Cut(name, ":"); ok && !strings.Contains(name, "//") {
 				if name = to; from == "" {
-					does |= grounding.Delete
+					does |= grounding.OperationDelete
 				}
 			}
 		}
@@ -330,7 +330,7 @@ func operandsUserMustName(c *analysis.ActionCase, effectIndex int, does groundin
 		case ok && scheme != "":
 			host, _, _ := strings.Cut(rest, "/")
 			names = canonicalNames(strings.TrimSuffix(rest, "/"))
-			if does&grounding.Delete == 0 { // an object to delete must be named itself
+			if does&grounding.OperationDelete == 0 { // an object to delete must be named itself
 				names = canonicalNames(strings.TrimSuffix(rest, "/"), host)
 			}
 		case run.Program == "git":
@@ -405,7 +405,7 @@ func readsWorkspaceFile(c *analysis.ActionCase, run *effect.Effect, name string)
 func (n *ObjectUserMustName) MatchedName(named []grounding.PromptNamedObject, toStoredName func(string) string) string {
 	for i := range named {
 		x := &named[i]
-		if x.AreOperationsForbidden || n.Operations&grounding.Delete != 0 && x.WantedOrForbiddenOperations&grounding.Delete == 0 || x.WantedOrForbiddenOperations&n.Operations == 0 || !slices.Contains(n.Nouns, x.ObjectKindNoun) {
+		if x.AreOperationsForbidden || n.Operations&grounding.OperationDelete != 0 && x.WantedOrForbiddenOperations&grounding.OperationDelete == 0 || x.WantedOrForbiddenOperations&n.Operations == 0 || !slices.Contains(n.Nouns, x.ObjectKindNoun) {
 			continue
 		}
 		if at := slices.IndexFunc(n.AlternativeNames, func(name string) bool { return toStoredName(name) == x.Name }); at >= 0 {
@@ -453,20 +453,20 @@ func namesOfEffectObjects(c *analysis.ActionCase, e *effect.Effect) (names []str
 				add(part)
 			}
 		}
-		return names, grounding.Delete | grounding.Change | grounding.Send | grounding.Fetch
+		return names, grounding.OperationDelete | grounding.OperationChange | grounding.OperationSend | grounding.OperationFetch
 	case effect.HTTPRequest, effect.Connect, effect.SendData, effect.SendMessage, effect.ChangeRemoteSystem:
 		add(e.Host, e.RemoteTargetName)
 		for part := range strings.FieldsFuncSeq(e.Host+" "+e.RemoteTargetName, func(r rune) bool { return strings.ContainsRune("/@:.=- ", r) }) {
 			add(part)
 		}
-		return names, grounding.Delete | grounding.Change | grounding.Send | grounding.Fetch
+		return names, grounding.OperationDelete | grounding.OperationChange | grounding.OperationSend | grounding.OperationFetch
 	}
 	if e.Path == "" || e.Kind == effect.ReadFile || e.Kind == effect.ListDirectory {
 		return nil, 0
 	}
-	does = grounding.Change
+	does = grounding.OperationChange
 	if e.Kind == effect.DeleteFile || e.Kind == effect.DeleteDirectory {
-		does = grounding.Delete | grounding.Change
+		does = grounding.OperationDelete | grounding.OperationChange
 	}
 	if need, err := pathUserMustName(c, &effect.Effect{Kind: e.Kind, Path: e.Path}, does); err == nil {
 		names = append(names, need[0].AlternativeNames...)

@@ -38,13 +38,13 @@ func ExternalResources(c *analysis.ActionCase) (parts []ExternalResource) {
 		e := &c.Effects[i]
 		switch {
 		case e.Kind == effect.Execute:
-			for _, name := range fetchedOperands(c, e) {
+			for _, name := range fetchedResourceNames(c, e) {
 				add("", withoutVersion(name), name)
 			}
 			if e.Class == effect.UnknownClass && e.Program != "" && !command.IsProgramWithKnownSyntax(e.Program) {
 				add("", e.Program)
 			}
-		case e.IsTargetTrusted || e.Host != "" && effect.Loopback(e.Host):
+		case e.IsTargetTrusted || e.Host != "" && effect.IsLoopbackHost(e.Host):
 		case e.Kind == effect.HTTPRequest, e.Kind == effect.Connect, e.Kind == effect.SendData, e.Kind == effect.SendMessage, e.Kind == effect.ChangeRemoteSystem && e.Host != "":
 			host := ""
 			if e.Kind == effect.HTTPRequest && e.RemoteOperationVerb == "" {
@@ -77,8 +77,8 @@ func publicHostAndPathPrefix(e *effect.Effect) string {
 	return strings.TrimSuffix(strings.Trim(e.Host+"/"+strings.Join(folders[:min(len(folders), 2)], "/"), "/"), ".git")
 }
 
-// fetchedOperands returns the operands by which a program names what it fetches.
-func fetchedOperands(c *analysis.ActionCase, e *effect.Effect) (names []string) {
+// fetchedResourceNames returns the operands by which a program names what it fetches.
+func fetchedResourceNames(c *analysis.ActionCase, e *effect.Effect) (names []string) {
 	words := []command.Word{{Text: e.Program}}
 	for _, a := range e.Args {
 		words = append(words, command.Word{Text: a})

@@ -35,8 +35,8 @@ func pathListAndSecretVariableTables(dir string) ([]byte, error) {
 	lists := append(slices.Clone(later.pathLists),
 		knowledge.PathList{Name: "build_output", Globs: slices.Concat(output.Globs, output.Caches)}, knowledge.PathList{Name: "own_caches", Globs: output.Caches})
 	var rest struct {
-		Templates []string                `yaml:"template_words"`
-		Variables knowledge.VariableNames `yaml:"variables"`
+		Templates []string                          `yaml:"template_words"`
+		Variables knowledge.SecretVariableNameParts `yaml:"variables"`
 	}
 	for _, item := range file {
 		name := fmt.Sprint(item.Key)
@@ -228,7 +228,7 @@ func codeRunningVariablesTable(dir string) ([]byte, error) {
 	return generateTableSource[[]codeLoadingVariableGroup](dir, "running.yaml", "RunningGroups are the variables that make programs run something.", "RunningGroups", func(g codeLoadingVariableGroup) (knowledge.CodeLoadingVariableGroup, error) {
 		entry, err := g.tableEntry()
 		if err != nil {
-			err = fmt.Errorf("%q: %w", g.EffectOnPrograms, err)
+			err = fmt.Errorf("%q: %w", g.ProgramEffectDescription, err)
 		}
 		return entry, err
 	})
@@ -236,7 +236,7 @@ func codeRunningVariablesTable(dir string) ([]byte, error) {
 
 // A codeLoadingVariableGroup is an entry of running.yaml.
 type codeLoadingVariableGroup struct {
-	EffectOnPrograms         string   `yaml:"why"`
+	ProgramEffectDescription string   `yaml:"why"`
 	Names                    string   `yaml:"names"`
 	CodeLanguage             string   `yaml:"runs"`
 	NonCodeValueMeaning      string   `yaml:"holds"`
@@ -251,10 +251,10 @@ type codeLoadingVariableGroup struct {
 
 func (g *codeLoadingVariableGroup) tableEntry() (knowledge.CodeLoadingVariableGroup, error) {
 	out := knowledge.CodeLoadingVariableGroup{
-		EffectOnPrograms: g.EffectOnPrograms, Names: strings.Fields(g.Names), CodeLanguage: g.CodeLanguage, PathAddressOptionOrSwitchKind: g.NonCodeValueMeaning, FileLanguage: g.ValueFileLanguage,
-		Prefix: g.ValuePrefixBeforeCode, RunningValuePattern: g.CodeRunningValuePattern, HarmlessValuePattern: strings.TrimSpace(g.HarmlessValuePattern), HarmlessValueCheckName: g.HarmlessValueCheckName,
+		ProgramEffectDescription: g.ProgramEffectDescription, Names: strings.Fields(g.Names), CodeLanguage: g.CodeLanguage, NonCodeValueMeaning: g.NonCodeValueMeaning, FileLanguage: g.ValueFileLanguage,
+		Prefix: g.ValuePrefixBeforeCode, CodeRunningValuePattern: g.CodeRunningValuePattern, HarmlessValuePattern: strings.TrimSpace(g.HarmlessValuePattern), HarmlessValueCheckName: g.HarmlessValueCheckName,
 	}
-	for _, text := range []string{out.RunningValuePattern, out.HarmlessValuePattern} {
+	for _, text := range []string{out.CodeRunningValuePattern, out.HarmlessValuePattern} {
 		if _, err := regexp.Compile(text); err != nil {
 			return out, err
 		}
@@ -264,13 +264,13 @@ func (g *codeLoadingVariableGroup) tableEntry() (knowledge.CodeLoadingVariableGr
 			return out, fmt.Errorf("the name %q matches everything", name)
 		}
 	}
-	judged := out.CodeLanguage != "" || out.PathAddressOptionOrSwitchKind != ""
-	limited := out.RunningValuePattern != "" || out.HarmlessValuePattern != "" || out.HarmlessValueCheckName != ""
+	judged := out.CodeLanguage != "" || out.NonCodeValueMeaning != ""
+	limited := out.CodeRunningValuePattern != "" || out.HarmlessValuePattern != "" || out.HarmlessValueCheckName != ""
 	switch {
-	case out.EffectOnPrograms == "" || len(out.Names) == 0:
+	case out.ProgramEffectDescription == "" || len(out.Names) == 0:
 		return out, fmt.Errorf("why or names is missing")
-	case out.CodeLanguage != "" && out.PathAddressOptionOrSwitchKind != "" || out.PathAddressOptionOrSwitchKind != "" && !slices.Contains([]string{"place", "output", "source", "server", "options", "check", "build", "tools", "home"}, out.PathAddressOptionOrSwitchKind):
-		return out, fmt.Errorf("holds is %q; write place, output, source, server, options or check, and leave runs out", out.PathAddressOptionOrSwitchKind)
+	case out.CodeLanguage != "" && out.NonCodeValueMeaning != "" || out.NonCodeValueMeaning != "" && !slices.Contains([]string{"place", "output", "source", "server", "options", "check", "build", "tools", "home"}, out.NonCodeValueMeaning):
+		return out, fmt.Errorf("holds is %q; write place, output, source, server, options or check, and leave runs out", out.NonCodeValueMeaning)
 	case out.HarmlessValueCheckName != "" && out.HarmlessValueCheckName != "pager":
 		return out, fmt.Errorf("unknown test %q", out.HarmlessValueCheckName)
 	case !judged && (limited || out.FileLanguage != "" || out.Prefix != "" || len(g.CodeRunningValueExamples) > 0):
@@ -303,7 +303,7 @@ type packageSourceEntry struct {
 	PackageVerificationPattern string   `yaml:"sums"`
 	AllowsCodeHosts            bool     `yaml:"code"`
 	AddressExamples            []string `yaml:"match"`
-	NoAddressExamples          []string `yaml:"pass"`
+	ExamplesWithoutAddress     []string `yaml:"pass"`
 }
 
 func (s packageSourceEntry) tableEntry() (knowledge.PackageSourceSetting, error) {
@@ -311,7 +311,7 @@ func (s packageSourceEntry) tableEntry() (knowledge.PackageSourceSetting, error)
 	if re, err := regexp.Compile(out.AddressSettingPattern); err != nil || re.NumSubexp() != 1 {
 		return out, fmt.Errorf("%s: %q is not an expression with one group", s.Files, s.SettingPattern)
 	}
-	if len(out.Files) == 0 || len(s.AddressExamples) == 0 || len(s.NoAddressExamples) == 0 {
+	if len(out.Files) == 0 || len(s.AddressExamples) == 0 || len(s.ExamplesWithoutAddress) == 0 {
 		return out, fmt.Errorf("%q: files, match or pass is missing", s.Files)
 	}
 	for _, text := range s.AddressExamples {
@@ -319,7 +319,7 @@ func (s packageSourceEntry) tableEntry() (knowledge.PackageSourceSetting, error)
 			return out, fmt.Errorf("%s: %q is listed under match, but names no address", s.Files, text)
 		}
 	}
-	for _, text := range s.NoAddressExamples {
+	for _, text := range s.ExamplesWithoutAddress {
 		if found := out.Addresses(text); len(found) > 0 {
 			return out, fmt.Errorf("%s: %q is listed under pass, but names %s", s.Files, text, found[0])
 		}
@@ -343,16 +343,16 @@ type codeRunningSettingEntry struct {
 }
 
 func (s codeRunningSettingEntry) tableEntry() (knowledge.CodeRunningSetting, error) {
-	out := knowledge.CodeRunningSetting{Files: strings.Fields(s.Files), SettingPattern: s.SettingPattern, RunningValuePattern: s.CodeRunningValuePattern, HarmlessValuePattern: s.HarmlessValuePattern}
+	out := knowledge.CodeRunningSetting{Files: strings.Fields(s.Files), SettingPattern: s.SettingPattern, CodeRunningValuePattern: s.CodeRunningValuePattern, HarmlessValuePattern: s.HarmlessValuePattern}
 	if re, err := regexp.Compile(out.SettingPattern); err != nil || re.NumSubexp() != 1 {
 		return out, fmt.Errorf("%s: %q is not an expression with one group", s.Files, s.SettingPattern)
 	}
-	for _, text := range []string{out.RunningValuePattern, out.HarmlessValuePattern} {
+	for _, text := range []string{out.CodeRunningValuePattern, out.HarmlessValuePattern} {
 		if _, err := regexp.Compile(text); err != nil {
 			return out, fmt.Errorf("%s: %w", s.Files, err)
 		}
 	}
-	if len(out.Files) == 0 || len(s.CodeRunningValueExamples) == 0 || len(s.HarmlessValueExamples) == 0 || out.RunningValuePattern == "" {
+	if len(out.Files) == 0 || len(s.CodeRunningValueExamples) == 0 || len(s.HarmlessValueExamples) == 0 || out.CodeRunningValuePattern == "" {
 		return out, fmt.Errorf("%q: files, only, match or pass is missing", s.Files)
 	}
 	for _, text := range s.CodeRunningValueExamples {
@@ -382,7 +382,7 @@ type permissionChangeEntry struct {
 	ObjectKeyPathPattern        string        `yaml:"at"`
 	MatchConditions             yaml.MapSlice `yaml:"if"`
 	ExceptConditions            yaml.MapSlice `yaml:"unless"`
-	ObjectConditions            yaml.MapSlice `yaml:"of"`
+	ObjectSelectionConditions   yaml.MapSlice `yaml:"of"`
 	PipeSeparatedGrantScopeKeys string        `yaml:"with"`
 	RequiredFileContentPattern  string        `yaml:"mark"`
 	Description                 string        `yaml:"says"`
@@ -401,7 +401,7 @@ func (g permissionChangeEntry) tableEntry() (out knowledge.PermissionChangeRule,
 	for _, c := range []struct {
 		from yaml.MapSlice
 		to   *[]string
-	}{{g.MatchConditions, &out.MatchConditions}, {g.ExceptConditions, &out.ExceptConditions}, {g.ObjectConditions, &out.ObjectConditions}} {
+	}{{g.MatchConditions, &out.MatchConditions}, {g.ExceptConditions, &out.ExceptConditions}, {g.ObjectSelectionConditions, &out.ObjectSelectionConditions}} {
 		for _, item := range c.from {
 			key, value := fmt.Sprint(item.Key), fmt.Sprint(item.Value)
 			if _, err := regexp.Compile(value); err != nil || strings.ContainsAny(key, " ") {

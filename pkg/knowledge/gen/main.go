@@ -83,7 +83,7 @@ func secretTables(dir string) ([]byte, error) {
 			services[id] = service
 		}
 	}
-	var logins []knowledge.Login
+	var logins []knowledge.ProgramSecretInput
 	if err := readYAML(filepath.Join(dir, "logins.yaml"), &logins); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func secretTables(dir string) ([]byte, error) {
 	writeTable(&b, "SecretForms are the forms of secrets; those of gitleaks follow shield's own.", "SecretForms", forms)
 	fmt.Fprintf(&b, "\n// SecretNames are the names of secrets.\nvar SecretNames = %s\n", goLiteral(own.SecretNameWords))
 	fmt.Fprintf(&b, "\n// SecretService has, by form, a label of the names of the hosts of the service that a credential is for.\nvar SecretService = %s\n", goLiteral(services))
-	writeTable(&b, "Logins are the programs that are given secrets.", "Logins", logins)
+	writeTable(&b, "ProgramSecretInputs are the programs that are given secrets.", "ProgramSecretInputs", logins)
 	return format.Source(b.Bytes())
 }
 
@@ -225,9 +225,9 @@ type gitleaksRules struct {
 
 // Parts of gitleaks' expressions that are replaced, since shield searches any text and not only source files.
 var (
-	// keywordPrefixPattern matches the start of a gitleaks expression, which allows any text before the keyword.
+	// gitleaksKeywordPrefixPattern matches the start of a gitleaks expression, which allows any text before the keyword.
 	// The start is removed, since searching for this text takes most of the time.
-	keywordPrefixPattern = regexp.MustCompile(`^(?:\(\?i\))?\[\\w\.-\]\{0,50\}\?(?:\(\?i:\[\\w\.-\]\{0,50\}\?)?`)
+	gitleaksKeywordPrefixPattern = regexp.MustCompile(`^(?:\(\?i\))?\[\\w\.-\]\{0,50\}\?(?:\(\?i:\[\\w\.-\]\{0,50\}\?)?`)
 	// secretEndPattern matches the part of a gitleaks expression that requires a quote, white space, ";" or the
 	// end of the text after a secret. Its replacement also finds a secret before the "&" of a query, the "," of
 	// a list, ")" and so on.
@@ -249,7 +249,7 @@ func importGitleaksSecretForms(tomlFile string, omissionReasonByID map[string]st
 			continue
 		}
 		pattern := secretEndPattern.ReplaceAllString(r.Regex, `(?:\W|$)`)
-		switch cut := keywordPrefixPattern.FindString(pattern); {
+		switch cut := gitleaksKeywordPrefixPattern.FindString(pattern); {
 		case strings.HasSuffix(cut, `(?i:[\w.-]{0,50}?`):
 			pattern = `(?i:` + pattern[len(cut):]
 		case strings.HasPrefix(cut, `(?i)`):
@@ -282,7 +282,7 @@ func importGitleaksSecretForms(tomlFile string, omissionReasonByID map[string]st
 	return forms, nil
 }
 
-func checkLogins(logins []knowledge.Login) error {
+func checkLogins(logins []knowledge.ProgramSecretInput) error {
 	for _, l := range logins {
 		for _, p := range l.Programs {
 			if len(p) < 2 || p != strings.ToLower(p) {

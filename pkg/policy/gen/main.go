@@ -72,7 +72,7 @@ func generatePresetsSource(files fs.FS) ([]byte, error) {
 	}
 	tables.WriteString("}\n")
 
-	if err := base.CheckShieldPromptingRulesExist(base.Verify); err != nil {
+	if err := base.CheckShieldPromptRulesExist(base.Verify); err != nil {
 		return nil, fmt.Errorf("policies/base.yaml: %w", err)
 	}
 	var out bytes.Buffer
@@ -80,7 +80,7 @@ func generatePresetsSource(files fs.FS) ([]byte, error) {
 	out.WriteString("import \"github.com/shieldcli/shield/pkg/policy/internal/rulefile\"\n\n")
 	tables.WriteTo(&out)
 	fmt.Fprintf(&out, "\n// coreRules are the rules of policies/core.yaml.\nvar coreRules = %s\n", g.ruleIndexesLiteral(core.Deny))
-	fmt.Fprintf(&out, "\n// presetOwnChannel are the rules that policies/base.yaml names under own_channel.\nvar presetOwnChannel = %#v\n", base.RuleNamesPromptingThroughShield)
+	fmt.Fprintf(&out, "\n// presetOwnChannel are the rules that policies/base.yaml names under own_channel.\nvar presetOwnChannel = %#v\n", base.ShieldPromptRuleNames)
 	out.WriteString("\n// presetRules are the rules of all presets.\nvar presetRules = [...]rulefile.Rule{\n")
 	for i := range g.rules {
 		writeRule(&out, &g.rules[i])
@@ -185,15 +185,15 @@ func criteriaLiteral(c *rulefile.Criteria) string {
 			b.WriteString("},\n")
 		}
 	}
-	if c.TrustedTrueFalseOrAny != "" {
-		fmt.Fprintf(&b, "TrustedTrueFalseOrAny: %q,\n", c.TrustedTrueFalseOrAny)
+	if c.RequiredTargetTrust != "" {
+		fmt.Fprintf(&b, "RequiredTargetTrust: %q,\n", c.RequiredTargetTrust)
 	}
-	if c.RestorableTrueFalseBackedUpOrAny != "" {
-		fmt.Fprintf(&b, "RestorableTrueFalseBackedUpOrAny: %q,\n", c.RestorableTrueFalseBackedUpOrAny)
+	if c.RequiredRestorability != "" {
+		fmt.Fprintf(&b, "RequiredRestorability: %q,\n", c.RequiredRestorability)
 	}
-	if len(c.Facts) > 0 {
-		b.WriteString("Facts: []rulefile.EffectPropertyCriterion{\n")
-		for _, f := range c.Facts {
+	if len(c.EffectPropertyCriteria) > 0 {
+		b.WriteString("EffectPropertyCriteria: []rulefile.EffectPropertyCriterion{\n")
+		for _, f := range c.EffectPropertyCriteria {
 			fmt.Fprintf(&b, "{Name: %q, AcceptedOrExcludedValues: %#v},\n", f.Name, f.AcceptedOrExcludedValues)
 		}
 		b.WriteString("},\n")

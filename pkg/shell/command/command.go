@@ -18,22 +18,22 @@ type Word struct {
 
 // An Interpretation is the effect of running a program with certain arguments.
 type Interpretation struct {
-	Understood                     bool                  // the program is listed and its arguments were understood
-	DataLossesBesideOperandEffects effect.FileLossSet    // losses besides the effects in OperandEffects
-	DataLossWorkingFolder          Word                  // if DataLossesBesideOperandEffects is set: the folder that the program works in
-	Class                          effect.ProgramClass   // class without the effects of NestedCommandsAndCode; UnknownClass if the program is not listed or runs unknown code
-	OperandEffects                 []OperandEffect       // operands with an effect
-	NestedCommandsAndCode          []NestedCommandOrCode // operands that are commands or code
-	Effects                        []effect.Kind         // effects without an operand, such as ChangeSystem
-	OperandListFiles               []Word                // files that list further operands
-	Unrecognized                   []UnrecognizedWord    // option values and operands that the program's entry does not explain; judged by their text
-	FreeTexts                      []Word                // option values that are free text for the program, such as a commit message
-	NestedCommandEnvAssignments    []Word                // NAME=VALUE settings made for the nested command, as by env
-	Stdin                          StreamContentKind     // how standard input is used
-	IsStdinUseKnown                bool                  // the program's entry says how standard input is used; if false, the use is unknown
-	RunsStdinRemotely              bool                  // standard input is run as commands on another machine or in a container
-	Stdout                         StreamContentKind     // kind of data on standard output
-	WhyNotUnderstood               string                // why Understood is false
+	Understood                  bool                  // the program is listed and its arguments were understood
+	NonOperandDataLosses        effect.FileLossSet    // losses besides the effects in OperandEffects
+	FolderLosingFiles           Word                  // if NonOperandDataLosses is set: the folder that the program works in
+	Class                       effect.ProgramClass   // class without the effects of NestedCommandsAndCode; UnknownClass if the program is not listed or runs unknown code
+	OperandEffects              []OperandEffect       // operands with an effect
+	NestedCommandsAndCode       []NestedCommandOrCode // operands that are commands or code
+	Effects                     []effect.Kind         // effects without an operand, such as ChangeSystem
+	OperandListFiles            []Word                // files that list further operands
+	Unrecognized                []UnrecognizedWord    // option values and operands that the program's entry does not explain; judged by their text
+	FreeTexts                   []Word                // option values that are free text for the program, such as a commit message
+	NestedCommandEnvAssignments []Word                // NAME=VALUE settings made for the nested command, as by env
+	Stdin                       StreamContentKind     // how standard input is used
+	IsStdinUseKnown             bool                  // the program's entry says how standard input is used; if false, the use is unknown
+	RunsStdinRemotely           bool                  // standard input is run as commands on another machine or in a container
+	Stdout                      StreamContentKind     // kind of data on standard output
+	WhyNotUnderstood            string                // why Understood is false
 
 	EffectsDescription               string        // description of Effects, after the program's name; may be empty
 	StdinCodeLanguage                string        // language of code on standard input, as in NestedCommandOrCode.Language; "" if only the program itself reads it
@@ -46,12 +46,12 @@ type Interpretation struct {
 	Packages                         []Package // packages that are installed, or whose programs run
 	InstallsPackagesByNameOnly       bool      // packages are installed or upgraded by name only
 	ProxiesAndServersReplacingHosts  []Word    // proxies, and servers that replace the named hosts
-	Signals                          []Signal
+	ProcessSignals                   []ProcessSignal
 	BuiltSourcePackagesOrFolders     []Word // source packages or folders that are built, and run or installed
 	Harms                            []effect.Harm
-	RemoteServiceChange              RemoteChange // details of the effect ChangeRemoteSystem, if Effects contains it
-	RemoteDatabaseHostOrURL          string       // remote database that gets statements; "" if it is local, for tests, or unknown
-	targetHostsAndDatabases          []Word       // hosts, databases, clusters and accounts that the command works on
+	RemoteServiceChange              RemoteServiceChange // details of the effect ChangeRemoteSystem, if Effects contains it
+	RemoteDatabaseHostOrURL          string              // remote database that gets statements; "" if it is local, for tests, or unknown
+	targetHostsAndDatabases          []Word              // hosts, databases, clusters and accounts that the command works on
 
 	dropsTestDatabase bool // a test database is dropped, which loses no data unless one of targetHostsAndDatabases is in production use
 }
@@ -73,8 +73,8 @@ type UnrecognizedWord struct {
 // Words is a set of words, from words.yaml.
 type Words map[string]bool
 
-// A RemoteChange is a change on another machine.
-type RemoteChange struct {
+// A RemoteServiceChange is a change on another machine.
+type RemoteServiceChange struct {
 	Service      string // remote service, such as kubernetes, aws or database; the program's name if its entry names no service
 	Verb         string // delete, grant, expose, weaken, redirect, run, or change for all others
 	Target       string // the named host, cluster or database, if any
@@ -93,25 +93,25 @@ type OperandEffect struct {
 	RefusesDeletingUnversionedData bool // for DeleteFile: the program refuses if data is not in version control
 }
 
-// A Signal names processes that get a signal or a debugger.
-type Signal struct {
-	SelectedBy ProcessSelection
-	Word       Word
+// A ProcessSignal names processes that get a signal or a debugger.
+type ProcessSignal struct {
+	SelectedBy      ProcessSelection
+	ProcessSelector Word
 }
 
-// A ProcessSelection says how the word of a [Signal] selects processes.
+// A ProcessSelection says how the word of a [ProcessSignal] selects processes.
 type ProcessSelection uint8
 
 // Ways to select processes.
 const (
-	ProcessByID                 ProcessSelection = iota // process ID; kill also accepts a process name
-	ProcessByName                                       // name, or path of the program
-	ProcessByNamePattern                                // regular expression that matches a part of the name
-	ProcessByCommandLine                                // regular expression that matches a part of the command line
-	ProcessByWholeName                                  // regular expression that matches the whole name
-	ProcessByUserGroupOrSession                         // user, group, session or terminal
-	ProcessByParent                                     // ID of the parent process
-	ProcessByOpenFile                                   // file that the process uses
+	ProcessSelectionByID            ProcessSelection = iota // process ID; kill also accepts a process name
+	ProcessSelectionByName                                  // name, or path of the program
+	ProcessSelectionByNamePattern                           // regular expression that matches a part of the name
+	ProcessSelectionByCommandLine                           // regular expression that matches a part of the command line
+	ProcessSelectionByWholeName                             // regular expression that matches the whole name
+	ProcessSelectionByUserOrSession                         // user, group, session or terminal
+	ProcessSelectionByParent                                // ID of the parent process
+	ProcessSelectionByOpenFile                              // file that the process uses
 )
 
 // A GitRemote is a remote name for a URL in git's configuration. Name is empty if every URL is rewritten to this

@@ -140,8 +140,8 @@ func (r *argParser) addFindDeleteEffects() {
 			r.addOperandEffect(effect.DeleteFile, start, true)
 		}
 		for _, name := range names {
-			if name == emptyFoldersFileNameMarker { // deleting empty folders loses nothing
-				r.raiseClass(localWriteClassRank)
+			if name == anyEmptyFolderMarker { // deleting empty folders loses nothing
+				r.raiseProgramClass(localWriteProgramClassRank)
 				continue
 			}
 			w, tree := r.foundFilesPattern(start, name)
@@ -156,13 +156,13 @@ func (r *argParser) addFindDeleteEffects() {
 // fillPlaceholders replaces {} in the command of find -exec with the files found: one command for each start folder
 // and file name.
 func (r *argParser) fillPlaceholders(role argRole, words []Word) [][]Word {
-	if role != argRoleArgvUntilSemicolon || r.innermostLevel.argStyle&argStyleDashlessOptions == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
+	if role != argRoleArgvUntilSemicolon || r.innermostSyntax.argStyle&argStyleDashlessOptions == 0 || !slices.ContainsFunc(words, func(w Word) bool { return w.Text == "{}" }) {
 		return [][]Word{words}
 	}
 	names := []string{""}
 	for i := 1; i < len(r.args); i++ {
 		if &r.args[i] == &words[0] {
-			if list := fileNamesReachingFindActions(r.args, i-1); len(list) > 0 && !slices.Contains(list, emptyFoldersFileNameMarker) {
+			if list := fileNamesReachingFindActions(r.args, i-1); len(list) > 0 && !slices.Contains(list, anyEmptyFolderMarker) {
 				names = list
 			}
 		}
@@ -172,7 +172,7 @@ func (r *argParser) fillPlaceholders(role argRole, words []Word) [][]Word {
 	for _, start := range starts {
 		for _, name := range names {
 			what, tree := r.foundFilesPattern(start, name)
-			if tree && !what.IsGlobPattern || len(starts)*len(names) > maxFoundNames || name == "" && len(starts) > 1 {
+			if tree && !what.IsGlobPattern || len(starts)*len(names) > maxFindFileNames || name == "" && len(starts) > 1 {
 				what = Word{Text: "**", IsGlobPattern: true, Span: start.Span}
 			}
 			filled := slices.Clone(words)

@@ -15,7 +15,7 @@ func (r *argParser) remoteDatabaseHost() string {
 	if r.activeActionFlags&actionFlagTargetIsRemote != 0 {
 		return r.programName()
 	}
-	r.addTargetsNamedByOptions()
+	r.addRemoteTargetsFromOptions()
 	places := r.targetHostsAndDatabases
 	for _, w := range r.args[1:] {
 		if strings.Contains(w.Text, "://") && !strings.ContainsAny(w.Text, " \n") {
@@ -23,7 +23,7 @@ func (r *argParser) remoteDatabaseHost() string {
 		}
 	}
 	for _, w := range places {
-		if w.IsGlobPattern || targetKindOf(w.Text) == testTarget {
+		if w.IsGlobPattern || deploymentEnvironmentOf(w.Text) == testDeploymentEnvironment {
 			continue
 		}
 		host := w.Text
@@ -31,7 +31,7 @@ func (r *argParser) remoteDatabaseHost() string {
 			host = host[i+2:]
 		}
 		host, _, _ = strings.Cut(host[strings.LastIndexByte(host, '@')+1:], "/")
-		if host = effect.CanonicalHost(host); strings.Contains(host, ".") && !effect.Loopback(host) {
+		if host = effect.CanonicalHost(host); strings.Contains(host, ".") && !effect.IsLoopbackHost(host) {
 			return shortenForMessage(w.Text)
 		}
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// sharedServiceVerbsProgramName is the entry with the verbs and texts that all services share.
-const sharedServiceVerbsProgramName = "any:service"
+// anyServiceEntryName is the entry with the verbs and texts that all services share.
+const anyServiceEntryName = "any:service"
 
 // verbsBySeverity lists the verbs for remote changes, most severe first.
 var verbsBySeverity = [...]string{"delete", "grant", "expose", "weaken", "redirect", "run", "change"}
 
 // recordRemoteChangeVerb records the verb of a remote change; the most severe one is kept.
 func (r *argParser) recordRemoteChangeVerb(verb string) {
-	if verb != "" && (r.remoteVerb == "" || slices.Index(verbsBySeverity[:], verb) < slices.Index(verbsBySeverity[:], r.remoteVerb)) {
-		r.remoteVerb = verb
+	if verb != "" && (r.remoteChangeVerb == "" || slices.Index(verbsBySeverity[:], verb) < slices.Index(verbsBySeverity[:], r.remoteChangeVerb)) {
+		r.remoteChangeVerb = verb
 	}
 }
 
@@ -42,8 +42,8 @@ const localOnlySubcommandMarker = "here"
 // remoteService returns the remote service that the program changes, as its innermost subcommand
 // with a service entry says; "" if there is none, or if that subcommand changes only this machine.
 func (r *argParser) remoteService() string {
-	for d := r.levelCount - 1; d >= 0; d-- {
-		switch s := r.syntaxBySubcommandDepth[d].service; s {
+	for d := r.enteredSyntaxCount - 1; d >= 0; d-- {
+		switch s := r.syntaxBySubcommandDepth[d].remoteService; s {
 		case "":
 		case localOnlySubcommandMarker:
 			return ""
@@ -61,15 +61,15 @@ const maxWordsSearchedForVerb = 6
 // deriveRemoteServiceChange records how the program changes a remote system. It uses the program's YAML
 // entry, and the verbs and text patterns that apply to all services.
 func (r *argParser) deriveRemoteServiceChange() {
-	r.addChangesByHTTPRequests()
+	r.addRemoteChangesByHTTP()
 	service := r.remoteService()
-	if service != "" && r.class != readOnlyClassRank && (r.activeActionFlags&actionFlagHTTPReadByDefault == 0 || slices.Contains(r.result.Effects, effect.ChangeRemoteSystem)) {
-		lexicon := findEntry(programs[:], sharedServiceVerbsProgramName)
+	if service != "" && r.programClassRank != readOnlyProgramClassRank && (r.activeActionFlags&actionFlagHTTPReadByDefault == 0 || slices.Contains(r.result.Effects, effect.ChangeRemoteSystem)) {
+		lexicon := findEntry(programs[:], anyServiceEntryName)
 		if verb := firstVerbAction(r.args[1:], lexicon); verb == nil || len(verb.effects) > 0 {
-			if verb != nil && r.remoteVerb == "" {
+			if verb != nil && r.remoteChangeVerb == "" {
 				r.applyAction(verb)
 			}
-			r.applyActionsOfMatchingPatterns(lexicon.argTextPatterns, joinWordsExceptFreeText(r.args[1:]))
+			r.applyTextPatternActions(lexicon.argTextPatterns, joinWordsExceptFreeText(r.args[1:]))
 		}
 		r.addEffectsOfServiceVerbs()
 	}
@@ -83,14 +83,14 @@ func (r *argParser) deriveRemoteServiceChange() {
 		r.recordRemoteChangeVerb("delete")
 	}
 	r.recordRemoteChangeVerb("change")
-	r.result.RemoteServiceChange = RemoteChange{Service: service, Verb: r.remoteVerb}
+	r.result.RemoteServiceChange = RemoteServiceChange{Service: service, Verb: r.remoteChangeVerb}
 	switch {
-	case r.localControlAPIService != "":
-		r.result.RemoteServiceChange.Service = r.localControlAPIService
+	case r.controlledLocalService != "":
+		r.result.RemoteServiceChange.Service = r.controlledLocalService
 	case service == "":
 		r.result.RemoteServiceChange.Service = r.programName()
 	}
-	r.addTargetsNamedByOptions()
+	r.addRemoteTargetsFromOptions()
 	r.result.targetHostsAndDatabases = r.targetHostsAndDatabases
 	r.result.setRemoteChangeTarget(service != "")
 }
@@ -123,8 +123,10 @@ func (u *Interpretation) AddRemoteChangeTargets(places ...Word) {
 // development or tests, the change destroys no important data. isServiceNamedBySyntax says that the program's
 // entry names the service: only then is the effect DestroyData removed.
 func (u *Interpretation) setRemoteChangeTarget(isServiceNamedBySyntax bool) {
-	u.RemoteServiceChange.Target, u.RemoteServiceChange.IsTestTarget = areTestTargets(u.targetHostsAndDatabases)
-	if u.dropsTestDatabase && slices.ContainsFunc(u.targetHostsAndDatabases, func(w Word) bool { return w.IsGlobPattern || targetKindOf(w.Text) == productionTarget }) {
+	u.RemoteServiceChange.Target, u.RemoteServiceChange.IsTestTarget = areInTestEnvironment(u.targetHostsAndDatabases)
+	if u.dropsTestDatabase && slices.ContainsFunc(u.targetHostsAndDatabases, func(w Word) bool {
+		return w.IsGlobPattern || deploymentEnvironmentOf(w.Text) == productionDeploymentEnvironment
+	}) {
 		u.dropsTestDatabase, u.RemoteServiceChange.Verb = false, "delete"
 		u.Effects = append(slices.Clone(u.Effects), effect.DestroyData)
 	}
@@ -144,7 +146,7 @@ func interpretUnlisted(name string, args []Word) Interpretation {
 	}
 	if gone {
 		use.Effects = append(use.Effects, effect.ChangeRemoteSystem)
-		use.RemoteServiceChange = RemoteChange{Service: shortenForMessage(name), Verb: "delete", Destroys: true}
+		use.RemoteServiceChange = RemoteServiceChange{Service: shortenForMessage(name), Verb: "delete", Destroys: true}
 	}
 	return use
 }
@@ -230,9 +232,9 @@ func joinWordsExceptFreeText(words []Word) Word {
 	return joinWords(plain)
 }
 
-// addTargetsNamedByOptions adds to targetHostsAndDatabases the values of the options in [PlaceOptions]. In every
+// addRemoteTargetsFromOptions adds to targetHostsAndDatabases the values of the options in [PlaceOptions]. In every
 // program, these options name a host, database, cluster, account or environment.
-func (r *argParser) addTargetsNamedByOptions() {
+func (r *argParser) addRemoteTargetsFromOptions() {
 	for i, w := range r.args[1:] {
 		name, value := w, Word{}
 		if eq := strings.IndexByte(w.Text, '='); eq > 0 {
@@ -246,10 +248,10 @@ func (r *argParser) addTargetsNamedByOptions() {
 	}
 }
 
-// areTestTargets reports whether remote targets, such as hosts, are for development or tests: at
+// areInTestEnvironment reports whether remote targets, such as hosts, are for development or tests: at
 // least one name says so, no name says production, and all names are known. target is the name that
 // decided this, or else the first name.
-func areTestTargets(places []Word) (target string, is bool) {
+func areInTestEnvironment(places []Word) (target string, is bool) {
 	for _, w := range places {
 		if target == "" || !is {
 			target = w.Text
@@ -257,30 +259,30 @@ func areTestTargets(places []Word) (target string, is bool) {
 		if w.IsGlobPattern {
 			return shortenForMessage(w.Text), false
 		}
-		switch targetKindOf(w.Text) {
-		case productionTarget:
+		switch deploymentEnvironmentOf(w.Text) {
+		case productionDeploymentEnvironment:
 			return shortenForMessage(w.Text), false
-		case testTarget:
+		case testDeploymentEnvironment:
 			target, is = w.Text, true
-		case ordinaryTarget:
+		case unknownDeploymentEnvironment:
 		}
 	}
 	return shortenForMessage(target), is
 }
 
-// A targetKind says whether the name of a host, database or other remote target is that of a test
+// A deploymentEnvironment says whether the name of a host, database or other remote target is that of a test
 // or production system.
-type targetKind int
+type deploymentEnvironment int
 
 const (
-	ordinaryTarget targetKind = iota
-	testTarget
-	productionTarget
+	unknownDeploymentEnvironment deploymentEnvironment = iota
+	testDeploymentEnvironment
+	productionDeploymentEnvironment
 )
 
-// targetKindOf returns the kind of a remote target, such as a host or database, according to the
+// deploymentEnvironmentOf returns the kind of a remote target, such as a host or database, according to the
 // words in its name or URL.
-func targetKindOf(s string) targetKind {
+func deploymentEnvironmentOf(s string) deploymentEnvironment {
 	s = strings.ToLower(s)
 	if i := strings.Index(s, "://"); i >= 0 {
 		s = s[i+3:]
@@ -288,16 +290,16 @@ func targetKindOf(s string) targetKind {
 			s = s[at+1:]
 		}
 	}
-	out := ordinaryTarget
-	if host, _, _ := strings.Cut(s, "/"); effect.Loopback(effect.CanonicalHost(host)) {
-		out = testTarget
+	out := unknownDeploymentEnvironment
+	if host, _, _ := strings.Cut(s, "/"); effect.IsLoopbackHost(effect.CanonicalHost(host)) {
+		out = testDeploymentEnvironment
 	}
 	for part := range strings.FieldsFuncSeq(s, func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }) {
 		switch part = strings.TrimRight(part, "0123456789"); {
 		case PlacesInUse[part]:
-			return productionTarget
+			return productionDeploymentEnvironment
 		case TrialPlaces[part]:
-			out = testTarget
+			out = testDeploymentEnvironment
 		}
 	}
 	return out
@@ -305,10 +307,10 @@ func targetKindOf(s string) targetKind {
 
 // EnvVariablesNamingTargets returns the environment variables that name the places on which a program works.
 func EnvVariablesNamingTargets(program string) []string {
-	return targetEnvVariablesByProgram()[program]
+	return remoteTargetVariablesByProgram()[program]
 }
 
-var targetEnvVariablesByProgram = sync.OnceValue(func() map[string][]string {
+var remoteTargetVariablesByProgram = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for _, word := range sorted.Keys(PlaceVariables) {
 		program, variable, _ := strings.Cut(word, "/")

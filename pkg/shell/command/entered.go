@@ -22,7 +22,7 @@ func (r *argParser) applyChdirOptionsBefore(operandIndex int) {
 		switch {
 		case r.roleAfterOptionChanges(v.role) != argRoleChdirForLaterOperands:
 		case v.word.IsGlobPattern:
-			r.applyRole(argRoleReadTree, v.word, false)
+			r.applyRole(argRoleReadFolderTree, v.word, false)
 		default:
 			r.baseFolderFromChdirOptions = r.resolveInBaseFolder(v.word).Text
 		}

@@ -28,7 +28,7 @@ func CodeRunByEnvVariable(setting Word) (n NestedCommandOrCode, ok bool) {
 		}
 		language := r.CodeLanguage
 		if language == "" {
-			language = r.PathAddressOptionOrSwitchKind
+			language = r.NonCodeValueMeaning
 		}
 		return NestedCommandOrCode{Language: language, ScriptFileLanguage: r.FileLanguage, VariableHoldingCode: setting.Text[:i], Words: []Word{value}}, true
 	}
@@ -48,13 +48,13 @@ func EnvVariablesAddingOptions(program string) []string {
 	if entry == nil {
 		return nil
 	}
-	return envVariablesAddingOptionsByProgram()[entry]
+	return optionEnvVariablesByProgram()[entry]
 }
 
-var envVariablesAddingOptionsByProgram = sync.OnceValue(func() map[*syntax][]string {
+var optionEnvVariablesByProgram = sync.OnceValue(func() map[*syntax][]string {
 	out := map[*syntax][]string{}
 	for _, g := range knowledge.RunningGroups {
-		if g.PathAddressOptionOrSwitchKind != "options" {
+		if g.NonCodeValueMeaning != "options" {
 			continue
 		}
 		program, _, _ := strings.Cut(g.FileLanguage, " ")

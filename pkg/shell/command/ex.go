@@ -58,7 +58,7 @@ func (r *argParser) applyExCommand(w Word, text string) {
 			r.setNotUnderstood("editor command %s can run code", text)
 		}
 	case "w", "wq", "wqa", "wa", "x", "xa", "write", "saveas", "sav":
-		r.raiseClass(localWriteClassRank)
+		r.raiseProgramClass(localWriteProgramClassRank)
 		r.addOperandEffect(effect.WriteFile, w, false)
 	case "e", "edit", "r", "read", "view", "sp", "split", "vs", "vsplit", "tabe", "tabedit":
 		r.addOperandEffect(effect.ReadFile, w, false)

@@ -11,7 +11,7 @@ import (
 // as -exec or -delete, at the indexes actionArgIndexes of args, according to its -name tests; nil
 // if any name is possible.
 //
-// The constant emptyFoldersFileNameMarker represents empty folders of any name. Only tests that always
+// The constant anyEmptyFolderMarker represents empty folders of any name. Only tests that always
 // apply count: "-name a -o -name b" gives both names, "! -name a" none.
 func fileNamesReachingFindActions(args []Word, actionArgIndexes ...int) []string {
 	x, _, ok := parseFindExpression(args)
@@ -32,8 +32,8 @@ func fileNamesReachingFindActions(args []Word, actionArgIndexes ...int) []string
 
 // parseFindExpression parses the expression of find and returns it, with the names for which it is true; nil for any
 // name. ok is false if it cannot be parsed.
-func parseFindExpression(args []Word) (x findExpression, names []string, ok bool) {
-	x = findExpression{args: args, fileNamesByActionArgIndex: map[int][]string{}}
+func parseFindExpression(args []Word) (x findCommandExpression, names []string, ok bool) {
+	x = findCommandExpression{args: args, fileNamesByActionArgIndex: map[int][]string{}}
 	for x.next = 1; x.next < len(args) && !args[x.next].IsGlobPattern && !beginsFindExpression(args[x.next].Text); x.next++ {
 	}
 	names = x.parseAlternatives(nil, 0)
@@ -46,17 +46,17 @@ func FileNamesPrintedByFind(args []Word) []string {
 	if i := slices.IndexFunc(args, func(w Word) bool { return w.Text == "-print" || w.Text == "-print0" }); i >= 0 {
 		names = x.fileNamesByActionArgIndex[i]
 	}
-	if !ok || slices.Contains(names, emptyFoldersFileNameMarker) {
+	if !ok || slices.Contains(names, anyEmptyFolderMarker) {
 		return nil
 	}
 	return names
 }
 
-// emptyFoldersFileNameMarker represents empty folders, of any name, in a list of names.
-const emptyFoldersFileNameMarker = "\x00"
+// anyEmptyFolderMarker represents empty folders, of any name, in a list of names.
+const anyEmptyFolderMarker = "\x00"
 
 // findsOnlyFolders reports whether find finds only folders.
-func (x *findExpression) findsOnlyFolders() bool {
+func (x *findCommandExpression) findsOnlyFolders() bool {
 	only := false
 	for i, w := range x.args {
 		switch w.Text {
@@ -74,29 +74,29 @@ func beginsFindExpression(word string) bool {
 	return word != "" && (word[0] == '-' || strings.Contains("(),!", word))
 }
 
-// A findExpression is a find expression that is being parsed.
-type findExpression struct {
+// A findCommandExpression is a find expression that is being parsed.
+type findCommandExpression struct {
 	args                      []Word
 	next                      int
 	fileNamesByActionArgIndex map[int][]string // index of an action such as -delete in args → names of the files that reach the action; nil for any
 	failed                    bool             // the expression cannot be parsed
 }
 
-// maxBracketDepth is the maximum nesting of brackets in an expression, and maxFoundNames the maximum number of names.
+// maxBracketDepth is the maximum nesting of brackets in an expression, and maxFindFileNames the maximum number of names.
 const (
-	maxBracketDepth = 64
-	maxFoundNames   = 16
+	maxBracketDepth  = 64
+	maxFindFileNames = 16
 )
 
 // parseAlternatives parses the expression between brackets: alternatives, separated by -o and commas. given are the possible
 // names, nil for any; it returns the names for which the expression can be true.
-func (x *findExpression) parseAlternatives(given []string, depth int) []string {
+func (x *findCommandExpression) parseAlternatives(given []string, depth int) []string {
 	out := x.parseConjunction(given, depth)
 	for x.next < len(x.args) && !x.failed {
 		switch x.args[x.next].Text {
 		case "-o", "-or":
 			x.next++
-			if side := x.parseConjunction(given, depth); out == nil || side == nil || len(out)+len(side) > maxFoundNames {
+			if side := x.parseConjunction(given, depth); out == nil || side == nil || len(out)+len(side) > maxFindFileNames {
 				out = nil
 			} else {
 				out = slices.Concat(out, side)
@@ -112,7 +112,7 @@ func (x *findExpression) parseAlternatives(given []string, depth int) []string {
 }
 
 // parseConjunction parses tests and actions joined by "and".
-func (x *findExpression) parseConjunction(given []string, depth int) (out []string) {
+func (x *findCommandExpression) parseConjunction(given []string, depth int) (out []string) {
 	for x.next < len(x.args) && !x.failed {
 		switch w := x.args[x.next]; w.Text {
 		case "-o", "-or", ",", ")":
@@ -133,7 +133,7 @@ func (x *findExpression) parseConjunction(given []string, depth int) (out []stri
 }
 
 // parseTerm parses one test or action, or an expression in brackets.
-func (x *findExpression) parseTerm(given []string, depth int) []string {
+func (x *findCommandExpression) parseTerm(given []string, depth int) []string {
 	at, w := x.next, x.args[x.next]
 	x.next++
 	x.failed = x.failed || w.IsGlobPattern || depth > maxBracketDepth
@@ -156,7 +156,7 @@ func (x *findExpression) parseTerm(given []string, depth int) []string {
 		return []string{x.args[x.next-1].Text}
 	case "-empty":
 		if x.findsOnlyFolders() {
-			return []string{emptyFoldersFileNameMarker}
+			return []string{anyEmptyFolderMarker}
 		}
 	case "-delete", "-print", "-print0":
 		x.fileNamesByActionArgIndex[at] = given

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A GitLine is the parsed arguments of git.
-type GitLine struct {
+// A GitCommandLine is the parsed arguments of git.
+type GitCommandLine struct {
 	Folder              string   // folder in -C, as written; "" for the working folder
 	HasRepositoryOption bool     // an option such as --git-dir names another repository
 	Subcommand          string   // the subcommand; "" if there is none
@@ -15,7 +15,7 @@ type GitLine struct {
 }
 
 // ParseGit parses the arguments of git.
-func ParseGit(args []string) (l GitLine) {
+func ParseGit(args []string) (l GitCommandLine) {
 	for i := 0; i < len(args); i++ {
 		name, _, joined := strings.Cut(args[i], "=")
 		switch name {
@@ -44,13 +44,13 @@ func ParseGit(args []string) (l GitLine) {
 }
 
 // Operands returns the arguments of the subcommand that are not options.
-func (l GitLine) Operands() []string {
+func (l GitCommandLine) Operands() []string {
 	return slices.DeleteFunc(slices.Clone(l.Args), func(arg string) bool { return strings.HasPrefix(arg, "-") })
 }
 
 // Pushes reports whether git sends commits of a repository, and the remote or URL in its arguments; "" if they
 // name none.
-func (l GitLine) Pushes() (to string, ok bool) {
+func (l GitCommandLine) Pushes() (to string, ok bool) {
 	var words []string
 	level := findEntry(lookupProgram("git").subcommands, l.Subcommand)
 	if level == nil {
@@ -91,7 +91,7 @@ func (l GitLine) Pushes() (to string, ok bool) {
 // HasOption reports whether the subcommand has one of the given options. A short option, one of
 // letters, can be alone or in a bundle such as -am, where the text after m is the value of -m. A
 // long option is one of names.
-func (l GitLine) HasOption(letters string, names ...string) bool {
+func (l GitCommandLine) HasOption(letters string, names ...string) bool {
 	return slices.ContainsFunc(l.Args, func(arg string) bool {
 		if name, _, _ := strings.Cut(arg, "="); slices.Contains(names, name) {
 			return true

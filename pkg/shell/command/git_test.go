@@ -9,7 +9,7 @@ import (
 // TestGit holds where the subcommand of git is, which repository is meant, and which options count.
 func TestGit(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]GitLine{
+	for line, want := range map[string]GitCommandLine{
 		"":                                   {},
 		"-C":                                 {},
 		"--version":                          {},

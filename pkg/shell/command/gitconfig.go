@@ -33,7 +33,7 @@ func (r *argParser) applyGitRole(role argRole, w Word) {
 	case argRoleGitConfigKey:
 		r.gitSettingKey = w
 	default:
-		r.raiseClass(localWriteClassRank)
+		r.raiseProgramClass(localWriteProgramClassRank)
 		r.applyGitSetting(r.gitSettingKey, w)
 	}
 }
@@ -87,7 +87,7 @@ func (r *argParser) applyGitSetting(key, value Word) {
 			r.addChangeRemoteSystemEffect("redirect") // the value is a URL or a path, so pushes or pulls go to it and not to a named remote
 		}
 	case section == "url" && (last == "insteadof" || last == "pushinsteadof"):
-		to := urlOfGitKey(key)
+		to := urlInInsteadOfKey(key)
 		r.result.GitRemotes = append(r.result.GitRemotes, GitRemote{Address: to})
 		if gitHost(to.Text) != gitHost(value.Text) || value.IsGlobPattern {
 			r.addChangeRemoteSystemEffect("redirect")
@@ -122,8 +122,8 @@ func isPager(w Word) bool {
 	return false
 }
 
-// urlOfGitKey returns the URL in the key url.URL.insteadOf.
-func urlOfGitKey(key Word) Word {
+// urlInInsteadOfKey returns the URL in the key url.URL.insteadOf.
+func urlInInsteadOfKey(key Word) Word {
 	key.Text = key.Text[:strings.LastIndexByte(key.Text, '.')]
 	return skipBytes(key, min(len("url."), len(key.Text)))
 }

@@ -14,25 +14,25 @@ func (r *argParser) addHarm(h effect.Harm) {
 	}
 }
 
-// addHarmsOfArgsInSyntax records the harms of all subcommands and options in arguments that were not understood: a word after an
+// addHarmsOfListedArgs records the harms of all subcommands and options in arguments that were not understood: a word after an
 // unknown option may be its value or not.
-func (r *argParser) addHarmsOfArgsInSyntax() {
-	r.levelCount, r.innermostLevel = 1, r.syntaxBySubcommandDepth[0]
+func (r *argParser) addHarmsOfListedArgs() {
+	r.enteredSyntaxCount, r.innermostSyntax = 1, r.syntaxBySubcommandDepth[0]
 	for _, w := range r.args[1:] {
 		if w.IsGlobPattern || w.Text == "" {
 			continue
 		}
 		name := w.Text
-		if r.innermostLevel.argStyle&argStyleWindowsSlashOptions != 0 {
+		if r.innermostSyntax.argStyle&argStyleWindowsSlashOptions != 0 {
 			name = strings.ToLower(name)
 		}
-		g := findEntry(r.innermostLevel.subcommands, name)
+		g := findEntry(r.innermostSyntax.subcommands, name)
 		if g == nil {
-			g = findLongestPrefix(r.innermostLevel.subcommands, name, 2)
+			g = findLongestPrefix(r.innermostSyntax.subcommands, name, 2)
 		}
-		if g != nil && r.levelCount < maxSubcommandDepth {
-			r.syntaxBySubcommandDepth[r.levelCount], r.innermostLevel = g, g
-			r.levelCount++
+		if g != nil && r.enteredSyntaxCount < maxSubcommandDepth {
+			r.syntaxBySubcommandDepth[r.enteredSyntaxCount], r.innermostSyntax = g, g
+			r.enteredSyntaxCount++
 			if g.unconditionalAction != nil {
 				r.addHarm(g.unconditionalAction.harm)
 			}
@@ -76,7 +76,7 @@ func (g *syntax) hasWord(word string, depth int) bool {
 	if depth == 0 {
 		return false
 	}
-	if findEntry(g.subcommands, word) != nil || findEntry(g.options, word) != nil || g.isSkippableWord(word) {
+	if findEntry(g.subcommands, word) != nil || findEntry(g.options, word) != nil || g.isSkippableCommandGroup(word) {
 		return true
 	}
 	return slices.ContainsFunc(g.subcommands, func(s program) bool { return s.value.hasWord(word, depth-1) })

@@ -40,7 +40,7 @@ func TestHarm(t *testing.T) {
 		"usermod -L bob":                               effect.ChangesAccounts,
 		"usermod -L bob --help":                        effect.ChangesAccounts, // bob --help may be anything
 		"usermod --help":                               "",
-		"tcpdump -i eth0":                              effect.RecordsScreenCameraKeysOrTraffic,
+		"tcpdump -i eth0":                              effect.Eavesdrops,
 		"tcpdump -r a.pcap":                            "",
 		"schtasks /CREATE /tn x /tr y":                 effect.RegistersWindowsTasksOrServices,
 		"schtasks -query":                              "",

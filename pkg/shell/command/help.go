@@ -20,7 +20,7 @@ func onlyPrintsHelp(g *syntax, args []Word) bool {
 		if sub == nil && word {
 			sub = findLongestPrefix(g.subcommands, w.Text, 0)
 		}
-		if w.IsGlobPattern || w.Text == "" || w.Text[0] == '-' || sub == nil && !g.isSkippableWord(w.Text) {
+		if w.IsGlobPattern || w.Text == "" || w.Text[0] == '-' || sub == nil && !g.isSkippableCommandGroup(w.Text) {
 			return false
 		}
 		if sub != nil {

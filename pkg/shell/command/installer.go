@@ -60,9 +60,9 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 			ended = true
 			continue
 		}
-		list := l.valueOptionNamesStartingAt(name)
+		list := l.findValueOptionListTail(name)
 		if list == nil && !attached && len(name) > 2 && name[1] != '-' { // a short option with its value: -t~/x
-			if short := l.valueOptionNamesStartingAt(name[:2]); short != nil {
+			if short := l.findValueOptionListTail(name[:2]); short != nil {
 				list, value, attached = short, skipBytes(w, 2), true
 			}
 		}
@@ -104,10 +104,10 @@ func (l *Installer) parseArgs(args []Word) (in Installation, ok bool) {
 	return in, needed
 }
 
-// valueOptionNamesStartingAt searches the installer's lists of options that take a value, such as
+// findValueOptionListTail searches the installer's lists of options that take a value, such as
 // binFolderOptions, for an option. It returns the list that contains the option, without the names before the
 // option; nil if no list contains it.
-func (l *Installer) valueOptionNamesStartingAt(optionName string) []string {
+func (l *Installer) findValueOptionListTail(optionName string) []string {
 	for _, list := range [...][]string{l.binFolderOptions, l.installPrefixOptions, l.packageSourceOptions, l.programNameOptions, l.optionsWithIgnoredValue} {
 		if i := slices.Index(list, optionName); i >= 0 {
 			return list[i:]

@@ -25,10 +25,10 @@ func Interpret(args []Word, operandsFromFileOrStdin ...Word) Interpretation {
 	}
 	dir, name := splitProgramPath(args[0].Text)
 	g := lookupProgram(name)
-	at := programFolderKindOf(args[0].Text, dir)
+	at := programLocationOf(args[0].Text, dir)
 	if g == nil {
 		use := interpretUnlisted(name, args)
-		if at == inOtherFolder {
+		if at == programLocationOtherFolder {
 			use.NestedCommandsAndCode = []NestedCommandOrCode{{Language: "file", Words: args[:1]}}
 		}
 		return use
@@ -47,12 +47,12 @@ func Interpret(args []Word, operandsFromFileOrStdin ...Word) Interpretation {
 	r.deriveRemoteServiceChange()
 	r.result.RemoteDatabaseHostOrURL = r.remoteDatabaseHost()
 	switch at {
-	case inOtherFolder:
+	case programLocationOtherFolder:
 		r.setNotUnderstood("%s is not in a system folder", args[0].Text)
 		r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, NestedCommandOrCode{Language: "file", Words: args[:1]})
-	case inProjectEnvironment:
-		r.raiseClass(localWriteClassRank)
-	case inSearchPath, inSystemFolder:
+	case programLocationProjectEnvironment:
+		r.raiseProgramClass(localWriteProgramClassRank)
+	case programLocationSearchPath, programLocationSystemFolder:
 	}
 	r.result.Understood = r.result.WhyNotUnderstood == ""
 	r.result.IsStdinUseKnown = r.result.IsStdinUseKnown || r.result.Stdin != StreamPlainData || r.result.Stdout == StreamFilteredStdin || r.result.Stdout == StreamDecodedStdin || r.activeActionFlags&actionFlagDryRun != 0
@@ -62,17 +62,17 @@ func Interpret(args []Word, operandsFromFileOrStdin ...Word) Interpretation {
 	}
 	r.result.IsWindowsProgram = g.argStyle&argStyleWindowsSlashOptions != 0
 	r.result.WritesDecodedInputToFiles = r.activeActionFlags&actionFlagWritesDecoded != 0
-	r.result.SendsArgumentsToOtherMachine, r.result.VariableOnlyArgIsDatabaseAddress = r.activeActionFlags&actionFlagSendsArguments != 0, r.activeActionFlags&actionFlagShellVariableIsDatabaseAddress != 0
+	r.result.SendsArgumentsToOtherMachine, r.result.VariableOnlyArgIsDatabaseAddress = r.activeActionFlags&actionFlagSendsArguments != 0, r.activeActionFlags&actionFlagVariableIsDatabaseURL != 0
 	if r.activeActionFlags&actionFlagDestinationIsRemote == 0 || r.activeActionFlags&(actionFlagColonPrefixNamesContainer|actionFlagDryRun) != 0 {
 		r.markCopiedFilesKeptLocal()
 	}
 	r.result.InstallsPackagesByNameOnly = r.result.Understood && r.operandRoles.middleRole == argRolePackage && len(r.result.OperandEffects) == 0
-	r.result.Class = r.class.class()
-	if r.result.DataLossesBesideOperandEffects != 0 {
-		r.result.DataLossWorkingFolder = r.resolveInBaseFolder(r.workingFolder())
+	r.result.Class = r.programClassRank.programClass()
+	if r.result.NonOperandDataLosses != 0 {
+		r.result.FolderLosingFiles = r.resolveInBaseFolder(r.workingFolder())
 	}
 	if !r.result.Understood {
-		r.addHarmsOfArgsInSyntax()
+		r.addHarmsOfListedArgs()
 	}
 	return r.result
 }
@@ -89,7 +89,7 @@ func (r *argParser) addFreeTextOptionValues() {
 // returnToPool returns a parser, with its emptied buffers, to argParserPool.
 func (r *argParser) returnToPool() {
 	clear(r.values)
-	*r = argParser{values: r.values[:0], operandArgIndexes: r.operandArgIndexes[:0], copyEffectIndexes: r.copyEffectIndexes[:0]}
+	*r = argParser{values: r.values[:0], operandArgIndexes: r.operandArgIndexes[:0], copySourceEffectIndexes: r.copySourceEffectIndexes[:0]}
 	argParserPool.Put(r)
 }
 
@@ -100,22 +100,22 @@ var argParserPool = sync.Pool{New: func() any {
 
 // An argParser parses the arguments of one program in one pass and collects their effects.
 type argParser struct {
-	args   []Word
-	result Interpretation
-	class  classRank
+	args             []Word
+	result           Interpretation
+	programClassRank programClassRank
 
 	syntaxBySubcommandDepth [maxSubcommandDepth]*syntax // the program, then its subcommands
-	levelCount              int
-	innermostLevel          *syntax // syntax of the last subcommand that was found; before the first one, of the program
+	enteredSyntaxCount      int
+	innermostSyntax         *syntax // syntax of the last subcommand that was found; before the first one, of the program
 	operandRoles            *operandRoles
 	sawOperand              bool // an operand that is not a subcommand was seen
 	optionsEnded            bool // all further arguments are operands
 	stdinIsCode             bool // standard input is the code by default
 
-	roleChanges                       [8]argRoleOverrideByOption // changes of roles by options; more than 8 are ignored
-	roleChangeCount                   int
-	workingFolderRole, noOperandsRole argRole
-	activeActionFlags                 actionFlags
+	argRoleOverrides                       [8]argRoleOverrideByOption // changes of roles by options; more than 8 are ignored
+	argRoleOverrideCount                   int
+	workingFolderRole, implicitOperandRole argRole
+	activeActionFlags                      actionFlags
 
 	values                     []valueWithRole
 	valuesCheckedForChdir      int    // number of entries of values that were already checked for folder options such as tar -C
@@ -123,16 +123,16 @@ type argParser struct {
 	operandsFromFileOrStdin    []Word // further operands from files or standard input
 	baseFolderFromChdirOptions string // base folder of relative paths, "" for the working folder
 	gitRemoteName              string // git remote add and set-url: name of the remote whose URL is set
-	copyEffectIndexes          []int  // indices in OperandEffects of files that are sent if the destination is another machine
+	copySourceEffectIndexes    []int  // indices in OperandEffects of files that are sent if the destination is another machine
 	gitSettingKey              Word   // key of a git setting, until its value is read
 	databaseFile               Word   // a database in a file
 	backupSuffix               string // suffix of backup copies of edited files
 	databaseInMemory           bool   // the database is not in a file
 
-	remoteVerb              string // verb of a remote change: the most severe one, see verbsBySeverity
+	remoteChangeVerb        string // verb of a remote change: the most severe one, see verbsBySeverity
 	targetHostsAndDatabases []Word // hosts, databases, clusters and accounts that the command works on
 	requestMethod           string // method of a request that changes something, in capitals
-	localControlAPIService  string // the service whose control socket is used
+	controlledLocalService  string // the service whose control socket is used
 }
 
 // A valueWithRole is a word with its role. Roles are applied after all options are parsed, since a later option may change
@@ -153,11 +153,11 @@ func (a *optionOrCommandAction) valueRunsBeforeMainScript() bool {
 
 // enterSyntax makes g the innermost syntax.
 func (r *argParser) enterSyntax(g *syntax) {
-	if r.levelCount < maxSubcommandDepth {
-		r.syntaxBySubcommandDepth[r.levelCount] = g
-		r.levelCount++
+	if r.enteredSyntaxCount < maxSubcommandDepth {
+		r.syntaxBySubcommandDepth[r.enteredSyntaxCount] = g
+		r.enteredSyntaxCount++
 	}
-	r.innermostLevel, r.operandRoles, r.noOperandsRole = g, &g.operandRoles, 0
+	r.innermostSyntax, r.operandRoles, r.implicitOperandRole = g, &g.operandRoles, 0
 	if g.effectsDescription != "" {
 		r.result.EffectsDescription = g.effectsDescription
 	}
@@ -171,16 +171,16 @@ func (r *argParser) enterSyntax(g *syntax) {
 
 // applyAction applies an action, except the roles of the words after an option (valueRoles).
 func (r *argParser) applyAction(a *optionOrCommandAction) {
-	r.raiseClass(a.class)
+	r.raiseProgramClass(a.programClassRank)
 	for _, k := range a.effects {
 		r.addEffect(k)
 	}
 	r.recordRemoteChangeVerb(a.remoteChangeVerb)
 	r.addHarm(a.harm)
-	r.result.DataLossesBesideOperandEffects |= a.dataLossesBesideOperandEffects
+	r.result.NonOperandDataLosses |= a.nonOperandDataLosses
 	if a.streams.setsStdin {
 		r.result.Stdin, r.result.IsStdinUseKnown = a.streams.stdin, true
-		r.stdinIsCode = a == r.innermostLevel.unconditionalAction && a.streams.stdin == StreamExecutedCode
+		r.stdinIsCode = a == r.innermostSyntax.unconditionalAction && a.streams.stdin == StreamExecutedCode
 	}
 	if a.streams.setsStdout {
 		r.result.Stdout = a.streams.stdout
@@ -188,17 +188,17 @@ func (r *argParser) applyAction(a *optionOrCommandAction) {
 	if a.operandRoles != nil {
 		r.operandRoles = a.operandRoles
 	}
-	for _, t := range a.roleChanges {
-		if r.roleChangeCount < len(r.roleChanges) {
-			r.roleChanges[r.roleChangeCount] = t
-			r.roleChangeCount++
+	for _, t := range a.argRoleOverrides {
+		if r.argRoleOverrideCount < len(r.argRoleOverrides) {
+			r.argRoleOverrides[r.argRoleOverrideCount] = t
+			r.argRoleOverrideCount++
 		}
 	}
 	if a.workingFolderRole != 0 && r.activeActionFlags&actionFlagCancelsWorkingFolderRole == 0 {
 		r.workingFolderRole = a.workingFolderRole
 	}
-	if a.noOperandsRole != 0 {
-		r.noOperandsRole = a.noOperandsRole
+	if a.implicitOperandRole != 0 {
+		r.implicitOperandRole = a.implicitOperandRole
 	}
 	r.activeActionFlags |= a.actionFlags
 	if a.actionFlags&actionFlagCancelsWorkingFolderRole != 0 {
@@ -214,7 +214,7 @@ func (r *argParser) applyAction(a *optionOrCommandAction) {
 func (r *argParser) parseArgs() {
 	for i := 1; i < len(r.args); {
 		w := r.args[i]
-		if r.innermostLevel.argStyle&argStyleDashlessFirstWord != 0 && i == 1 && w.Text != "" && w.Text[0] != '-' && !w.IsGlobPattern {
+		if r.innermostSyntax.argStyle&argStyleDashlessFirstWord != 0 && i == 1 && w.Text != "" && w.Text[0] != '-' && !w.IsGlobPattern {
 			i = r.parseBundledOptions(i, w.Text)
 			continue
 		}
@@ -232,21 +232,21 @@ func (r *argParser) parseArgs() {
 // parseOperand handles args[i], which is not an option, and returns the index of the next argument.
 func (r *argParser) parseOperand(i int) int {
 	w := r.args[i]
-	if !r.sawOperand && len(r.innermostLevel.subcommands)+len(r.innermostLevel.skippableWords) > 0 {
+	if !r.sawOperand && len(r.innermostSyntax.subcommands)+len(r.innermostSyntax.skippableCommandGroups) > 0 {
 		if r.enterSubcommand(w) {
 			return i + 1
 		}
 	}
-	if r.innermostLevel.argStyle&argStyleLeadingAssignments != 0 && len(r.operandArgIndexes) == 0 && isEnvironmentAssignment(w.Text) {
+	if r.innermostSyntax.argStyle&argStyleLeadingAssignments != 0 && len(r.operandArgIndexes) == 0 && isEnvironmentAssignment(w.Text) {
 		r.addEnvSetting(w)
 		if n, ok := CodeRunByEnvVariable(w); ok {
 			r.result.NestedCommandsAndCode = append(r.result.NestedCommandsAndCode, n)
 		}
 		return i + 1
 	}
-	if len(r.innermostLevel.keyValueOperands) > 0 {
+	if len(r.innermostSyntax.keyValueOperands) > 0 {
 		if eq := strings.IndexByte(w.Text, '='); eq > 0 {
-			if a := findEntry(r.innermostLevel.keyValueOperands, w.Text[:eq]); a != nil {
+			if a := findEntry(r.innermostSyntax.keyValueOperands, w.Text[:eq]); a != nil {
 				r.applyOption(a, skipBytes(w, eq+1))
 				return i + 1
 			}
@@ -259,7 +259,7 @@ func (r *argParser) parseOperand(i int) int {
 		return len(r.args)
 	}
 	r.operandArgIndexes = append(r.operandArgIndexes, i)
-	if r.innermostLevel.argStyle&argStyleOptionsEndAtOperand != 0 {
+	if r.innermostSyntax.argStyle&argStyleOptionsEndAtOperand != 0 {
 		r.optionsEnded = true
 	}
 	return i + 1
@@ -269,15 +269,15 @@ func (r *argParser) parseOperand(i int) int {
 func (r *argParser) enterSubcommand(w Word) bool {
 	if !w.IsGlobPattern {
 		name := w.Text
-		if r.innermostLevel.argStyle&argStyleWindowsSlashOptions != 0 {
+		if r.innermostSyntax.argStyle&argStyleWindowsSlashOptions != 0 {
 			name = strings.ToLower(name)
 		}
-		g := findEntry(r.innermostLevel.subcommands, name)
-		if g == nil && r.innermostLevel.isSkippableWord(name) {
+		g := findEntry(r.innermostSyntax.subcommands, name)
+		if g == nil && r.innermostSyntax.isSkippableCommandGroup(name) {
 			return true
 		}
 		if g == nil {
-			g = findLongestPrefix(r.innermostLevel.subcommands, name, 0)
+			g = findLongestPrefix(r.innermostSyntax.subcommands, name, 0)
 		}
 		if g != nil {
 			r.enterSyntax(g)
@@ -285,15 +285,15 @@ func (r *argParser) enterSubcommand(w Word) bool {
 		}
 	}
 	r.sawOperand = true
-	if r.innermostLevel.operandRoles.middleRole == 0 && len(r.innermostLevel.operandRoles.firstRoles) == 0 {
+	if r.innermostSyntax.operandRoles.middleRole == 0 && len(r.innermostSyntax.operandRoles.firstRoles) == 0 {
 		r.setNotUnderstood("unknown subcommand %s", w.Text)
 	}
 	return false
 }
 
-// isSkippableWord reports whether a word may precede a subcommand.
-func (g *syntax) isSkippableWord(name string) bool {
-	return slices.ContainsFunc(g.skippableWords, func(g string) bool {
+// isSkippableCommandGroup reports whether a word may precede a subcommand.
+func (g *syntax) isSkippableCommandGroup(name string) bool {
+	return slices.ContainsFunc(g.skippableCommandGroups, func(g string) bool {
 		prefix, any := strings.CutSuffix(g, "*")
 		return name == g || any && hasPrefix(name, prefix)
 	})
@@ -307,10 +307,10 @@ func (r *argParser) applyOption(a *optionOrCommandAction, w Word) {
 	}
 }
 
-// raiseClass makes the class at least c.
-func (r *argParser) raiseClass(c classRank) {
-	if c > r.class {
-		r.class = c
+// raiseProgramClass makes the class at least c.
+func (r *argParser) raiseProgramClass(c programClassRank) {
+	if c > r.programClassRank {
+		r.programClassRank = c
 	}
 }
 
@@ -337,26 +337,26 @@ func skipBytes(w Word, n int) Word {
 	return w
 }
 
-// minClassRank returns the lowest class, by severity, that a program with an effect of kind k can have.
-func minClassRank(k effect.Kind) classRank {
+// minProgramClassRank returns the lowest class, by severity, that a program with an effect of kind k can have.
+func minProgramClassRank(k effect.Kind) programClassRank {
 	switch k {
 	case effect.WriteFile, effect.MoveFile, effect.CreateDirectory, effect.ChangePermissions, effect.Persist, effect.StopProcess:
-		return localWriteClassRank
+		return localWriteProgramClassRank
 	case effect.HTTPRequest, effect.Connect, effect.Listen, effect.SendMessage, effect.ChangeRemoteSystem, effect.SendData:
-		return networkClassRank
+		return networkProgramClassRank
 	case effect.DeleteFile, effect.DeleteDirectory, effect.DestroyData:
-		return destructiveClassRank
+		return destructiveProgramClassRank
 	case effect.ChangePrivilege, effect.ChangeSystem, effect.TamperWithShield:
-		return privilegedClassRank
+		return privilegedProgramClassRank
 	case effect.ReadFile, effect.ListDirectory, effect.Execute, effect.ReadSecret, effect.ReadClipboard,
-		effect.RunDownload, effect.RunDecodedText, effect.RunSiblingCommandOutput, effect.SendSecret, effect.RunCode, effect.RemoteShell, effect.UnknownEffect:
+		effect.RunDownload, effect.RunDecodedText, effect.RunCommandOutput, effect.SendSecret, effect.RunCode, effect.RemoteShell, effect.UnknownEffect:
 	}
-	return readOnlyClassRank
+	return readOnlyProgramClassRank
 }
 
 // applyStdioDashOperand handles "-", which means standard input or output in place of a file.
 func (r *argParser) applyStdioDashOperand(role argRole) {
-	if role >= argRoleScriptFile || role >= argRoleShellCode && role <= argRoleOtherLanguageCode || role == argRoleQueryLanguageFile || role == argRoleReadFileRunStdin || role == argRoleTextOrScriptFile {
+	if role >= argRoleScriptFile || role >= argRoleShellCode && role <= argRoleOtherLanguageCode || role == argRoleQueryLanguageFile || role == argRoleReadFileOrRunStdin || role == argRoleTextOrScriptFile {
 		r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
 	}
 	if role == argRoleOperandListFile {
@@ -373,7 +373,7 @@ func (r *argParser) addScript(language string, w Word) {
 		r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
 		return
 	}
-	if i := slices.IndexFunc(r.args, func(a Word) bool { return a.Text == w.Text }); language == "node" && i > 0 && r.addPrefixedPackage(w) { // deno run npm:PACKAGE
+	if i := slices.IndexFunc(r.args, func(a Word) bool { return a.Text == w.Text }); language == "node" && i > 0 && r.addRegistryPrefixedPackage(w) { // deno run npm:PACKAGE
 		if hasPrefix(w.Text, "npm:") {
 			words := slices.Clone(r.args[i:])
 			words[0] = skipBytes(words[0], len("npm:"))

@@ -153,7 +153,7 @@ func FuzzInterpret(f *testing.F) {
 			if !from[touch.Word.Span] {
 				t.Fatalf("touch %v comes from nowhere", touch)
 			}
-			if minClassRank(touch.Kind).class() != effect.ReadOnly && u.Class == effect.ReadOnly {
+			if minProgramClassRank(touch.Kind).programClass() != effect.ReadOnly && u.Class == effect.ReadOnly {
 				t.Fatalf("touch %v of a program that only reads", touch)
 			}
 		}

@@ -9,17 +9,17 @@ import (
 // A CodeFileLoader describes the files that a program runs because they are in its working folder
 // or its arguments; see loads.yaml.
 type CodeFileLoader struct {
-	FileNameGlobs                 []string // globs of the file names
-	RequiredArgGlobs              []string // globs of arguments, one of which must be present; empty for none
-	AnalyzedFilePaths             []string // files that shield reads from disk and analyzes
-	RecipeFormat                  string   // format of the file that names the code to run; "" for none
-	OperandEqualsRecipeGoalsPairs []string // WORD=GOAL,…: goals of the recipe that run if the first operand is WORD
-	FolderOptions                 []string // options whose value is the program's working folder
-	RecipePathOptions             []string // options for the recipe's path
-	RecipeTextOptions             []string // options whose value is text of the recipe, such as make --eval
-	OptionsWithIgnoredValue       []string // other options that take a value; the value is skipped
-	GlobFilesMustBeInArgs         bool     // files that match a glob with a wildcard are loaded only if an argument names them
-	possibleLastBytes             string   // possible last bytes of names that match FileNameGlobs; "" for any
+	FileNameGlobs           []string // globs of the file names
+	RequiredArgGlobs        []string // globs of arguments, one of which must be present; empty for none
+	AnalyzedFilePaths       []string // files that shield reads from disk and analyzes
+	RecipeFormat            string   // format of the file that names the code to run; "" for none
+	RecipeGoalsByOperand    []string // WORD=GOAL,…: goals of the recipe that run if the first operand is WORD
+	FolderOptions           []string // options whose value is the program's working folder
+	RecipePathOptions       []string // options for the recipe's path
+	RecipeTextOptions       []string // options whose value is text of the recipe, such as make --eval
+	OptionsWithIgnoredValue []string // other options that take a value; the value is skipped
+	GlobFilesMustBeInArgs   bool     // files that match a glob with a wildcard are loaded only if an argument names them
+	fileNameLastBytes       string   // possible last bytes of names that match FileNameGlobs; "" for any
 }
 
 // CodeFileLoaders returns the loaders of a program that runs with args; nil if there are none. They are shared
@@ -37,7 +37,7 @@ func CodeFileLoaders(program string, args []string) []*CodeFileLoader {
 // Loads reports whether the loader runs a file with this path.
 func (l *CodeFileLoader) Loads(file string) bool {
 	name := path.Base(file)
-	return (l.possibleLastBytes == "" || strings.IndexByte(l.possibleLastBytes, name[len(name)-1]) >= 0) && matchesAnyGlob(l.FileNameGlobs, name)
+	return (l.fileNameLastBytes == "" || strings.IndexByte(l.fileNameLastBytes, name[len(name)-1]) >= 0) && matchesAnyGlob(l.FileNameGlobs, name)
 }
 
 // LoadsFileNotInArgs reports whether the loader runs a file because it exists, even if no argument names it.
@@ -51,7 +51,7 @@ func (l *CodeFileLoader) LoadsFileNotInArgs(file string) bool {
 // matchesAnyGlob reports whether a glob matches a name. Comparing the last characters first avoids most of the matching.
 func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool {
-		if !fileEndsWithGlobLiteralSuffix(name, glob) {
+		if !hasGlobLiteralSuffix(name, glob) {
 			return false
 		}
 		ok, _ := path.Match(glob, name)
@@ -73,7 +73,7 @@ func RecipeFormat(recipePath string) (format string, runsRemotely bool) {
 	for i := range recipes {
 		r := &recipes[i]
 		for _, glob := range r.pathGlobs {
-			if !fileEndsWithGlobLiteralSuffix(recipePath, glob) {
+			if !hasGlobLiteralSuffix(recipePath, glob) {
 				continue
 			}
 			if ok, _ := path.Match(glob, lastPathElements(recipePath, strings.Count(glob, "/")+1)); ok {
@@ -84,9 +84,9 @@ func RecipeFormat(recipePath string) (format string, runsRemotely bool) {
 	return FileLanguage(recipePath), false
 }
 
-// fileEndsWithGlobLiteralSuffix reports whether a file can match a glob, judged by the glob's literal end alone: what is behind
+// hasGlobLiteralSuffix reports whether a file can match a glob, judged by the glob's literal end alone: what is behind
 // its last wildcard, class or escape.
-func fileEndsWithGlobLiteralSuffix(file, glob string) bool {
+func hasGlobLiteralSuffix(file, glob string) bool {
 	for i, j := len(file)-1, len(glob)-1; j >= 0 && strings.IndexByte(`*?]\`, glob[j]) < 0; i, j = i-1, j-1 {
 		if i < 0 || file[i] != glob[j] {
 			return false

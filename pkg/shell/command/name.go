@@ -103,29 +103,29 @@ func FileLanguage(path string) string {
 	return languageOf(strings.ToLower(path[i:]))
 }
 
-// A programFolderKind is the kind of folder in which a program lies, according to its path.
-type programFolderKind int
+// A programLocation is the kind of folder in which a program lies, according to its path.
+type programLocation int
 
 const (
-	inSearchPath         programFolderKind = iota // no path: found in $PATH
-	inSystemFolder                                // the program lies in a system folder, such as /usr/bin
-	inProjectEnvironment                          // the program lies in a project's own environment, such as .venv/bin
-	inOtherFolder                                 // in any other folder: it may be any program
+	programLocationSearchPath         programLocation = iota // no path: found in $PATH
+	programLocationSystemFolder                              // the program lies in a system folder, such as /usr/bin
+	programLocationProjectEnvironment                        // the program lies in a project's own environment, such as .venv/bin
+	programLocationOtherFolder                               // in any other folder: it may be any program
 )
 
-func programFolderKindOf(path, dir string) programFolderKind {
+func programLocationOf(path, dir string) programLocation {
 	if dir == "" && !strings.ContainsAny(path, `/\`) {
-		return inSearchPath
+		return programLocationSearchPath
 	}
 	if IsSystemProgramFolder(dir) {
-		return inSystemFolder
+		return programLocationSystemFolder
 	}
 	for _, s := range projectEnvironmentFolders {
 		if strings.HasSuffix(dir, s) && (len(dir) == len(s) || dir[len(dir)-len(s)-1] == '/') {
-			return inProjectEnvironment
+			return programLocationProjectEnvironment
 		}
 	}
-	return inOtherFolder
+	return programLocationOtherFolder
 }
 
 // IsProgramWithKnownSyntax reports whether the tables have an entry for a program.

@@ -6,7 +6,7 @@ import "strings"
 // next argument.
 func (r *argParser) parseOption(i int) (next int, ok bool) {
 	w := r.args[i].Text
-	style := r.innermostLevel.argStyle
+	style := r.innermostSyntax.argStyle
 	if style&argStyleWindowsSlashOptions != 0 {
 		return r.parseSlashOption(i)
 	}
@@ -56,7 +56,7 @@ func (r *argParser) parseOption(i int) (next int, ok bool) {
 
 // lookupOption returns the action of an option by its full name.
 func (r *argParser) lookupOption(name string) *optionOrCommandAction {
-	for d := r.levelCount - 1; d >= 0; d-- {
+	for d := r.enteredSyntaxCount - 1; d >= 0; d-- {
 		if a := findEntry(r.syntaxBySubcommandDepth[d].options, name); a != nil {
 			return a
 		}
@@ -81,7 +81,7 @@ func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 		name = w.Text[:eq]
 	}
 	a := r.lookupOption(name)
-	if a == nil && r.innermostLevel.argStyle&argStyleSingleDashLong != 0 && hasPrefix(name, "--") {
+	if a == nil && r.innermostSyntax.argStyle&argStyleSingleDashLong != 0 && hasPrefix(name, "--") {
 		a = r.lookupOption(name[1:])
 	}
 	if a == nil && len(name) > 2 && hasPrefix(name, "--") {
@@ -106,14 +106,14 @@ func (r *argParser) parseLongOption(i int) (next int, ok bool) {
 
 // Actions of options that nearly every program has, and of negated options.
 var (
-	helpOption          = optionOrCommandAction{streams: streamChanges{setsStdin: true}}
+	helpOption          = optionOrCommandAction{streams: stdioContentChanges{setsStdin: true}}
 	negatedOptionAction = optionOrCommandAction{}
 )
 
 // lookupOptionByAbbreviation returns the action of an option that is abbreviated as GNU programs allow, negated with --no-, or
 // common to nearly all programs.
 func (r *argParser) lookupOptionByAbbreviation(abbreviation string) *optionOrCommandAction {
-	for d := r.levelCount - 1; d >= 0; d-- {
+	for d := r.enteredSyntaxCount - 1; d >= 0; d-- {
 		g := r.syntaxBySubcommandDepth[d]
 		if g.argStyle&argStyleGNUAbbreviations != 0 {
 			if a := findOptionByAbbreviation(g.options, abbreviation); a != nil {
@@ -138,7 +138,7 @@ func (r *argParser) lookupOptionByAbbreviation(abbreviation string) *optionOrCom
 // parseOptionMatchedByPrefix handles a word that starts with the name of an option, as -Wall does with -W*.
 func (r *argParser) parseOptionMatchedByPrefix(i int) (next int, ok bool) {
 	w := r.args[i]
-	for d := r.levelCount - 1; d >= 0; d-- {
+	for d := r.enteredSyntaxCount - 1; d >= 0; d-- {
 		for k := range r.syntaxBySubcommandDepth[d].optionsMatchedByPrefix {
 			o := &r.syntaxBySubcommandDepth[d].optionsMatchedByPrefix[k]
 			if hasPrefix(w.Text, o.name) {
@@ -178,12 +178,12 @@ func (r *argParser) parseBundledOptions(i int, letters string) int {
 					return next
 				}
 			}
-			if r.innermostLevel.argStyle&argStyleNumericOptions != 0 && letters[k] >= '0' && letters[k] <= '9' {
+			if r.innermostSyntax.argStyle&argStyleNumericOptions != 0 && letters[k] >= '0' && letters[k] <= '9' {
 				continue
 			}
 			return r.addUnknownOption(i)
 		}
-		if (start == 0 || r.innermostLevel.argStyle&argStyleBundledValueIsNextArg != 0) && len(a.valueRoles) > 0 {
+		if (start == 0 || r.innermostSyntax.argStyle&argStyleBundledValueIsNextArg != 0) && len(a.valueRoles) > 0 {
 			// Without a dash, as in tar cfz x.tar, the values are the next arguments.
 			after = r.parseOptionValues(a, string(name[:]), after)
 			continue
@@ -278,7 +278,7 @@ func (r *argParser) addUnknownOption(i int) int {
 	if !r.allowsUnlistedOptions() || w.IsGlobPattern {
 		r.setNotUnderstood("unknown option %s", w.Text)
 	} else {
-		r.raiseClass(localWriteClassRank)
+		r.raiseProgramClass(localWriteProgramClassRank)
 	}
 	if eq := strings.IndexByte(w.Text, '='); eq >= 0 {
 		r.values = append(r.values, valueWithRole{role: argRoleTextOrPath, word: skipBytes(w, eq+1)})
@@ -306,7 +306,7 @@ func (r *argParser) addUnrecognizedWord(w Word, maybeOptionValue bool) {
 // allowsUnlistedOptions reports whether the entry of the program or subcommand accepts options that it does not
 // list (argStyleAllowsUnlistedOptions). With these options, the program may do more than read.
 func (r *argParser) allowsUnlistedOptions() bool {
-	for d := r.levelCount - 1; d >= 0; d-- {
+	for d := r.enteredSyntaxCount - 1; d >= 0; d-- {
 		if r.syntaxBySubcommandDepth[d].argStyle&argStyleAllowsUnlistedOptions != 0 {
 			return true
 		}

@@ -20,7 +20,7 @@ func (r *argParser) addPackage(w Word) {
 		r.result.Packages = append(r.result.Packages, Package{w, "npm"})
 		return
 	}
-	if r.addPrefixedPackage(w) {
+	if r.addRegistryPrefixedPackage(w) {
 		return
 	}
 	if i := strings.IndexByte(s, '@'); i > 0 {
@@ -64,8 +64,8 @@ var packageRegistryByNamePrefix = map[string]string{
 	"ubi": "repository", "aqua": "repository", "spm": "repository",
 }
 
-// addPrefixedPackage records a package with a registry prefix, and reports whether there is a prefix.
-func (r *argParser) addPrefixedPackage(w Word) bool {
+// addRegistryPrefixedPackage records a package with a registry prefix, and reports whether there is a prefix.
+func (r *argParser) addRegistryPrefixedPackage(w Word) bool {
 	prefix, name, ok := strings.Cut(w.Text, ":")
 	registry := packageRegistryByNamePrefix[prefix]
 	if !ok || registry == "" || name == "" || hasPrefix(name, "//") {
@@ -87,9 +87,9 @@ func (r *argParser) addPrefixedPackage(w Word) bool {
 // packageRegistry returns the registry in which the program looks up package names; "" if the
 // syntax of the program and of its subcommands names no registry.
 func (r *argParser) packageRegistry() string {
-	for d := r.levelCount - 1; d >= 0; d-- {
-		if r.syntaxBySubcommandDepth[d].registry != "" {
-			return r.syntaxBySubcommandDepth[d].registry
+	for d := r.enteredSyntaxCount - 1; d >= 0; d-- {
+		if r.syntaxBySubcommandDepth[d].packageRegistry != "" {
+			return r.syntaxBySubcommandDepth[d].packageRegistry
 		}
 	}
 	return ""
@@ -191,7 +191,7 @@ func (r *argParser) addNPMCreateTemplate(w Word) {
 		w.Text = "@" + version + "/create"
 	}
 	w.Text = "npm:" + w.Text
-	r.addPrefixedPackage(w)
+	r.addRegistryPrefixedPackage(w)
 }
 
 // addGoModulePath records a Go module, and its source if that is not a well-known code host.

@@ -22,11 +22,11 @@ func ServiceAtURL(url string) (service string, ok bool) {
 	if i < 0 || !effect.MayBeThisMachine(effect.CanonicalHost(authority[:i])) {
 		return "", false
 	}
-	return localServiceByPortOrSocketName(authority[i+1:])
+	return localServiceByEndpoint(authority[i+1:])
 }
 
-// localServiceByPortOrSocketName returns the service of a port, or of a word in a socket's name.
-func localServiceByPortOrSocketName(portOrSocketNamePart string) (service string, ok bool) {
+// localServiceByEndpoint returns the service of a port, or of a word in a socket's name.
+func localServiceByEndpoint(portOrSocketNamePart string) (service string, ok bool) {
 	for word := range ControlPlanes {
 		name, at, _ := strings.Cut(word, "/")
 		if at == portOrSocketNamePart {
@@ -40,7 +40,7 @@ func localServiceByPortOrSocketName(portOrSocketNamePart string) (service string
 func serviceAtSocket(path string) (service string, ok bool) {
 	name := strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
 	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c < 'a' || c > 'z' }) {
-		if service, ok = localServiceByPortOrSocketName(part); ok {
+		if service, ok = localServiceByEndpoint(part); ok {
 			return service, true
 		}
 	}
@@ -57,10 +57,10 @@ func (r *argParser) setRequestMethod(name string) {
 	}
 }
 
-// setLocalControlAPIService records that the command sends requests to a local service.
-func (r *argParser) setLocalControlAPIService(service string, ok bool) {
+// setControlledLocalService records that the command sends requests to a local service.
+func (r *argParser) setControlledLocalService(service string, ok bool) {
 	if ok {
-		r.localControlAPIService = service
+		r.controlledLocalService = service
 	}
 }
 
@@ -73,14 +73,14 @@ func urlDatabaseName(url Word) (name string, isTestDatabase bool) {
 		rest = url.Text
 	}
 	_, name, _ = strings.Cut(rest, "/")
-	return name, !url.IsGlobPattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && targetKindOf(name) == testTarget
+	return name, !url.IsGlobPattern && !strings.ContainsAny(name, "/,*?%&#{}[]\\ ") && deploymentEnvironmentOf(name) == testDeploymentEnvironment
 }
 
-// addChangesByHTTPRequests records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
+// addRemoteChangesByHTTP records the changes by a command's HTTP requests: deletions on another machine, or commands to a local
 // service.
-func (r *argParser) addChangesByHTTPRequests() {
+func (r *argParser) addRemoteChangesByHTTP() {
 	if r.requestMethod == "" {
-		r.localControlAPIService = ""
+		r.controlledLocalService = ""
 		return
 	}
 	local, trial, index := true, true, ""
@@ -89,23 +89,23 @@ func (r *argParser) addChangesByHTTPRequests() {
 		if t.Kind != effect.HTTPRequest {
 			continue
 		}
-		r.setLocalControlAPIService(ServiceAtURL(t.Word.Text))
+		r.setControlledLocalService(ServiceAtURL(t.Word.Text))
 		_, host := effect.NormalizeURL(t.Word.Text)
-		local = local && effect.Loopback(host)
+		local = local && effect.IsLoopbackHost(host)
 		name, ok := urlDatabaseName(t.Word)
 		index, trial = name, trial && ok && local
 	}
 	switch {
-	case r.localControlAPIService != "" && r.requestMethod != "DELETE":
+	case r.controlledLocalService != "" && r.requestMethod != "DELETE":
 		r.recordRemoteChangeVerb("run")
 	case gone && !local:
 		r.recordRemoteChangeVerb("delete")
-	case r.requestMethod == "DELETE" && (r.localControlAPIService != "" || !local && slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.HTTPRequest })):
+	case r.requestMethod == "DELETE" && (r.controlledLocalService != "" || !local && slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.HTTPRequest })):
 		r.recordRemoteChangeVerb("delete")
 	default:
 		return
 	}
-	if trial && index != "" && r.localControlAPIService != "" && r.requestMethod == "DELETE" {
+	if trial && index != "" && r.controlledLocalService != "" && r.requestMethod == "DELETE" {
 		r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, Word{Text: index})
 	}
 	r.addEffect(effect.ChangeRemoteSystem)

@@ -25,7 +25,7 @@ func (r *argParser) addPlugin(w Word) {
 	if r.activeActionFlags&actionFlagImportsReposChartsManifests != 0 && isWellKnownKubernetesManifest(w) {
 		return
 	}
-	if r.addPrefixedPackage(w) {
+	if r.addRegistryPrefixedPackage(w) {
 		return
 	}
 	for _, getter := range [...]string{"git::", "hg::", "s3::", "gcs::", "url::", "git+"} { // prefixes of package sources in terraform, npm and R

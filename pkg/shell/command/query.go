@@ -52,7 +52,7 @@ func InterpretQuery(language string, text Word) (Interpretation, bool) {
 	r.applyRole(input, text, false)
 	r.deriveRemoteServiceChange()
 	r.result.Understood = r.result.WhyNotUnderstood == ""
-	r.result.Class = r.class.class()
+	r.result.Class = r.programClassRank.programClass()
 	return r.result, true
 }
 
@@ -64,7 +64,7 @@ func (r *argParser) applyProgramSpecificRole(role argRole, w Word) {
 		r.applySubcommandsInInputLines(w)
 	case argRoleTextToSearchForPatterns:
 		r.setStdinIsNotCode()
-		r.applyActionsOfMatchingPatterns(r.syntaxBySubcommandDepth[0].argTextPatterns, w)
+		r.applyTextPatternActions(r.syntaxBySubcommandDepth[0].argTextPatterns, w)
 	case argRoleQueryLanguageFile:
 		r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: queryLanguagePrefix + r.programName(), Words: []Word{w}})
 	case argRoleTargetHostOrDatabase:
@@ -77,7 +77,7 @@ func (r *argParser) applyProgramSpecificRole(role argRole, w Word) {
 		if hasPrefix(w.Text, "SHIELD_") {
 			r.addEffect(effect.TamperWithShield)
 		}
-	case argRoleReadFileRunStdin:
+	case argRoleReadFileOrRunStdin:
 		if isStdinPath(w.Text) {
 			r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
 		} else {
@@ -112,7 +112,7 @@ func (r *argParser) applyProgramSpecificRole(role argRole, w Word) {
 		r.addPatchedFiles(w)
 	case argRoleControlSocket:
 		r.addOperandEffect(effect.ReadFile, w, false)
-		r.setLocalControlAPIService(serviceAtSocket(w.Text))
+		r.setControlledLocalService(serviceAtSocket(w.Text))
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *argParser) applySubcommandsInInputLines(inputText Word) {
 	for line := range strings.Lines(inputText.Text) {
 		if n++; n > maxQueryInputLines {
 			r.setNotUnderstood("the input of %s is too long", r.args[0].Text)
-			r.raiseClass(unknownClassRank)
+			r.raiseProgramClass(unknownProgramClassRank)
 			return
 		}
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")

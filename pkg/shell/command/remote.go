@@ -275,7 +275,7 @@ func (r *argParser) addCopySource(w Word) {
 	n := len(r.result.OperandEffects)
 	r.addSentFile(w, r.activeActionFlags&actionFlagRecursive != 0)
 	if len(r.result.OperandEffects) > n {
-		r.copyEffectIndexes = append(r.copyEffectIndexes, n)
+		r.copySourceEffectIndexes = append(r.copySourceEffectIndexes, n)
 	}
 }
 

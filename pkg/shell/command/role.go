@@ -21,9 +21,9 @@ var scriptFileRoleLanguages = [...]string{"", "shell", "python", "perl", "ruby",
 
 // applyRoles applies the roles of values and operands after all arguments are parsed.
 func (r *argParser) applyRoles() {
-	for d := range r.levelCount {
+	for d := range r.enteredSyntaxCount {
 		if len(r.syntaxBySubcommandDepth[d].argTextPatterns) > 0 {
-			r.applyActionsOfPatternsInArgs(r.syntaxBySubcommandDepth[d].argTextPatterns)
+			r.applyArgTextPatternActions(r.syntaxBySubcommandDepth[d].argTextPatterns)
 		}
 	}
 	if r.activeActionFlags&(actionFlagContactsURLsInArgs|actionFlagRunsURLResponses) != 0 {
@@ -51,7 +51,7 @@ func (r *argParser) applyRoles() {
 	if r.activeActionFlags&actionFlagDeletesFoundFiles != 0 {
 		r.addFindDeleteEffects()
 	}
-	if r.class > readOnlyClassRank {
+	if r.programClassRank > readOnlyProgramClassRank {
 		r.addOperandEffect(effect.WriteFile, r.databaseFile, false)
 	}
 	if r.activeActionFlags&(actionFlagDryRun|actionFlagCancelsDryRun) == actionFlagDryRun && r.result.WhyNotUnderstood == "" {
@@ -60,9 +60,9 @@ func (r *argParser) applyRoles() {
 	if r.databaseInMemory && !slices.ContainsFunc(r.result.OperandEffects, func(t OperandEffect) bool { return t.Kind == effect.WriteFile }) {
 		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == effect.DestroyData })
 	}
-	if r.activeActionFlags&actionFlagReadsPacketCaptureFile != 0 {
+	if r.activeActionFlags&actionFlagReadsPcapFile != 0 {
 		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == effect.ReadClipboard })
-		r.result.Harms = slices.DeleteFunc(r.result.Harms, func(h effect.Harm) bool { return h == effect.RecordsScreenCameraKeysOrTraffic })
+		r.result.Harms = slices.DeleteFunc(r.result.Harms, func(h effect.Harm) bool { return h == effect.Eavesdrops })
 	}
 }
 
@@ -79,11 +79,11 @@ func (r *argParser) reduceToDryRun() {
 			r.addOperandEffect(effect.ReadFile, n.Words[0], false)
 		}
 	}
-	r.result.Effects, r.result.Harms, r.result.NestedCommandsAndCode, r.result.Stdin, r.result.DataLossesBesideOperandEffects = nil, nil, nil, StreamPlainData, 0
+	r.result.Effects, r.result.Harms, r.result.NestedCommandsAndCode, r.result.Stdin, r.result.NonOperandDataLosses = nil, nil, nil, StreamPlainData, 0
 	if r.result.Stdout == StreamCredentials {
 		r.result.Stdout = StreamPlainData
 	}
-	r.class = readOnlyClassRank
+	r.programClassRank = readOnlyProgramClassRank
 }
 
 // workingFolder returns the working folder, with the span of the program's name.
@@ -124,8 +124,8 @@ func (r *argParser) applyOperandRolesByPosition() {
 		r.applyRole(role, r.args[i], true)
 	}
 	r.baseFolderFromChdirOptions = entered
-	if middle <= 0 && r.noOperandsRole != 0 && !s.middleRole.coversRemainingArgs() {
-		r.applyRole(r.noOperandsRole, r.workingFolder(), true)
+	if middle <= 0 && r.implicitOperandRole != 0 && !s.middleRole.coversRemainingArgs() {
+		r.applyRole(r.implicitOperandRole, r.workingFolder(), true)
 	}
 }
 
@@ -136,11 +136,11 @@ func (r *argParser) hasNestedCommand() bool {
 }
 
 // roleAfterOptionChanges returns the role that words of the given role have after the role changes by options
-// (roleChanges). The last change counts; without a change, it is the same role.
+// (argRoleOverrides). The last change counts; without a change, it is the same role.
 func (r *argParser) roleAfterOptionChanges(role argRole) argRole {
-	for k := r.roleChangeCount - 1; k >= 0; k-- {
-		if r.roleChanges[k].oldRole == role {
-			return r.roleChanges[k].newRole
+	for k := r.argRoleOverrideCount - 1; k >= 0; k-- {
+		if r.argRoleOverrides[k].oldRole == role {
+			return r.argRoleOverrides[k].newRole
 		}
 	}
 	return role
@@ -148,7 +148,7 @@ func (r *argParser) roleAfterOptionChanges(role argRole) argRole {
 
 // addOperandEffect records an effect on w.
 func (r *argParser) addOperandEffect(k effect.Kind, w Word, isRecursive bool) {
-	r.raiseClass(minClassRank(k))
+	r.raiseProgramClass(minProgramClassRank(k))
 	if k == effect.Listen {
 		// The effect has an operand, so the effect without one does not apply.
 		r.result.Effects = slices.DeleteFunc(r.result.Effects, func(e effect.Kind) bool { return e == k })
@@ -178,7 +178,7 @@ func (r *argParser) addSentFile(w Word, isRecursive bool) {
 
 // markCopiedFilesKeptLocal records that copied files stay on this machine, because the destination is local.
 func (r *argParser) markCopiedFilesKeptLocal() {
-	for _, i := range r.copyEffectIndexes {
+	for _, i := range r.copySourceEffectIndexes {
 		r.result.OperandEffects[i].IsFileContentSent = false
 	}
 }
@@ -207,7 +207,7 @@ func (r *argParser) applyRole(role argRole, w Word, isOperand bool) {
 	if role == argRoleNone || role == argRoleInertText || role == argRoleContainerEntryPoint || role == argRoleWorkingFolder || role == argRoleChdirForAllArgs || role == argRoleChdirForLaterOperands || role.coversRemainingArgs() {
 		return
 	}
-	if w.Text == "-" && role != argRoleImpliesLocalWriteClass {
+	if w.Text == "-" && role != argRoleWritesLocally {
 		r.applyStdioDashOperand(role)
 		return
 	}
@@ -230,11 +230,11 @@ func (r *argParser) applyPathRole(role argRole, w Word, isRecursive bool) {
 	switch role {
 	case argRoleReadFile, argRoleArchiveReadOrWritten:
 		r.addOperandEffect(effect.ReadFile, w, isRecursive)
-	case argRoleReadTree:
+	case argRoleReadFolderTree:
 		r.addOperandEffect(effect.ReadFile, w, true)
 	case argRoleSendFile:
 		r.addSentFile(w, isRecursive)
-	case argRoleSendTree:
+	case argRoleSendFolderTree:
 		r.addSentFile(w, true)
 	case argRoleWriteFile:
 		r.addOperandEffect(effect.WriteFile, w, false)
@@ -244,7 +244,7 @@ func (r *argParser) applyPathRole(role argRole, w Word, isRecursive bool) {
 		} else {
 			r.addOperandEffect(effect.WriteFile, w, false)
 		}
-	case argRoleWriteTree:
+	case argRoleWriteFolderTree:
 		r.addOperandEffect(effect.WriteFile, w, true)
 	case argRoleCopyDestination:
 		r.addCopyWrites(w, isRecursive, false)
@@ -270,7 +270,7 @@ func (r *argParser) applyPathRole(role argRole, w Word, isRecursive bool) {
 			r.addOperandEffect(effect.ReadFile, w, false)
 			r.databaseFile = w
 		}
-	case argRoleEditTree:
+	case argRoleEditFolderTree:
 		r.addOperandEffect(effect.ReadFile, w, true)
 		r.addOperandEffect(effect.WriteFile, w, true)
 	case argRoleBindMountFolder:
@@ -278,10 +278,10 @@ func (r *argParser) applyPathRole(role argRole, w Word, isRecursive bool) {
 		r.addConditionalFileWrite(w, true)
 	case argRoleDeleteFile:
 		r.addOperandEffect(effect.DeleteFile, w, isRecursive)
-	case argRoleDeleteVersionedTree:
+	case argRoleDeleteCleanGitTree:
 		r.addOperandEffect(effect.DeleteFile, w, true)
 		r.result.OperandEffects[len(r.result.OperandEffects)-1].RefusesDeletingUnversionedData = true
-	case argRoleDeleteTree:
+	case argRoleDeleteFolderTree:
 		r.addOperandEffect(effect.DeleteFile, w, true)
 	case argRoleDeleteEmptyFolder:
 		r.addOperandEffect(effect.DeleteDirectory, w, false)
@@ -289,7 +289,7 @@ func (r *argParser) applyPathRole(role argRole, w Word, isRecursive bool) {
 		r.addOperandEffect(effect.MoveFile, w, true)
 	case argRoleListFolder:
 		r.addOperandEffect(effect.ListDirectory, w, isRecursive)
-	case argRoleListTree, argRoleFindStartFolder:
+	case argRoleListFolderTree, argRoleFindStartFolder:
 		r.addOperandEffect(effect.ListDirectory, w, true)
 	case argRoleCreateFolder:
 		r.addOperandEffect(effect.CreateDirectory, w, false)
@@ -307,7 +307,7 @@ func (r *argParser) applyNonPathRole(role argRole, w Word) {
 		r.addURL(w)
 	case argRolePackageSourceURLs:
 		r.addOperandEffect(effect.ChangeRemoteSystem, w, false)
-	case argRoleImageSource:
+	case argRoleDeployedContainerImage:
 		r.addImageRegistries(w)
 	case argRoleDownloadURL:
 		r.addURL(w)
@@ -399,11 +399,11 @@ func (r *argParser) applyEffectRole(role argRole, w Word) {
 	case argRolePrintsAllVariables:
 		r.addEffect(effect.ReadSecret)
 		r.result.Stdout = StreamCredentials
-	case argRoleImpliesLocalWriteClass:
-		r.raiseClass(localWriteClassRank)
-	case argRoleImpliesChangeSystemEffect:
+	case argRoleWritesLocally:
+		r.raiseProgramClass(localWriteProgramClassRank)
+	case argRoleChangesOperatingSystem:
 		r.addEffect(effect.ChangeSystem)
-	case argRoleImpliesChangeRemoteEffect:
+	case argRoleChangesRemoteResource:
 		r.addEffect(effect.ChangeRemoteSystem)
 	case argRoleDestroyedResource:
 		r.addEffect(effect.DestroyData)
@@ -416,9 +416,9 @@ func (r *argParser) applyEffectRole(role argRole, w Word) {
 		r.addStoppedProcess(w)
 	case argRoleStoppedProcess:
 		r.addStoppedProcess(w)
-	case argRoleProcessName, argRoleProcessNameRegexp, argRoleProcessCommandLineRegexp, argRoleProcessWholeNameRegexp, argRoleProcessGroup, argRoleProcessParent, argRoleProcessOpenFile:
+	case argRoleProcessName, argRoleProcessNameRegexp, argRoleProcessCommandLineRegexp, argRoleProcessWholeNameRegexp, argRoleProcessGroup, argRoleProcessParent, argRoleProcessesUsingFile:
 		r.addEffect(effect.StopProcess)
-		r.result.Signals = append(r.result.Signals, Signal{ProcessByName + ProcessSelection(role-argRoleProcessName), w})
+		r.result.ProcessSignals = append(r.result.ProcessSignals, ProcessSignal{ProcessSelectionByName + ProcessSelection(role-argRoleProcessName), w})
 	case argRoleSwitchUser:
 		r.addEffect(effect.ChangePrivilege)
 	case argRoleReadRegistryKey, argRoleChangeRegistryKey:
@@ -438,7 +438,7 @@ func (r *argParser) applyEffectRole(role argRole, w Word) {
 
 // addEffect records an effect without an operand, once.
 func (r *argParser) addEffect(k effect.Kind) {
-	r.raiseClass(minClassRank(k))
+	r.raiseProgramClass(minProgramClassRank(k))
 	for _, e := range r.result.Effects {
 		if e == k {
 			return
@@ -494,12 +494,12 @@ func (r *argParser) addNestedCommand(role argRole, words []Word) {
 			r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: words})
 		} else if language := FileLanguage(words[0].Text); language != "" && !words[0].IsGlobPattern {
 			r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: language, Words: words[:1]})
-		} else if r.levelCount == 1 && r.innermostLevel.language == "" {
+		} else if r.enteredSyntaxCount == 1 && r.innermostSyntax.language == "" {
 			r.setNotUnderstood("unknown subcommand %s", words[0].Text)
 		}
 	case argRoleArgvFromPackage:
 		r.addNestedCode(NestedCommandOrCode{Language: "argv", Words: r.addPackageAndReturnCommand(words)})
-	case argRoleCmdCodeWords:
+	case argRoleCmdExeCodeWords:
 		r.addNestedCode(NestedCommandOrCode{Language: "cmd", Words: words})
 	case argRolePowerShellCodeWords:
 		if words[0].Text == "-" || isStdinPath(words[0].Text) {

@@ -14,16 +14,16 @@ const (
 	argRoleInertText                     // text without effect
 	argRoleTextOrSensitivePath           // a number, name or pattern; it has an effect only if it is a sensitive path
 	argRoleReadFile                      // a file that is read
-	argRoleReadTree                      // a folder that is read recursively
+	argRoleReadFolderTree                // a folder that is read recursively
 	argRoleSendFile                      // a file that is sent to another machine
-	argRoleSendTree                      // a folder that is sent recursively
+	argRoleSendFolderTree                // a folder that is sent recursively
 	argRoleWriteFile                     // a file that is written
 	argRoleOutputFileOrPipe              // a file that is written, or a shell command after |
-	argRoleWriteTree                     // a folder in which any file may be written
+	argRoleWriteFolderTree               // a folder in which any file may be written
 	argRoleCopyDestination               // a file or folder to which the preceding operands are copied
 	argRoleCopyDestinationFolder         // a folder into which operands are copied
 	argRoleEditFile                      // a file that is read and written
-	argRoleEditTree                      // a folder whose files are read and written
+	argRoleEditFolderTree                // a folder whose files are read and written
 	argRoleBindMountFolder               // a folder that the nested program may read and change
 	argRoleCompressFile                  // a file that is replaced by one with another suffix
 	argRoleReadFileWriteSuffixed         // a file that is read; a file of its name plus a suffix is written
@@ -31,21 +31,21 @@ const (
 	argRoleRepairDisk                    // a disk or disk image that a program checks or repairs; its files are kept
 	argRoleDatabaseFile                  // a database file, written if a statement changes data
 	argRoleDeleteFile                    // a file that is deleted, or with the recursive flag a folder
-	argRoleDeleteTree
-	argRoleDeleteVersionedTree // a folder that git deletes; git refuses if it holds data that is not in version control
+	argRoleDeleteFolderTree
+	argRoleDeleteCleanGitTree // a folder that git deletes; git refuses if it holds data that is not in version control
 	argRoleDeleteEmptyFolder
 	argRoleMoveSource // a file or folder that is moved away
 	argRoleListFolder
-	argRoleListTree
+	argRoleListFolderTree
 	argRoleCreateFolder
 	argRoleChangePermissions // a file whose permissions, owner or attributes are changed
 	argRoleMountPoint        // a mount point
 	argRoleFindStartFolder   // find: start folder
 	argRoleURL
-	argRolePackageSourceURLs // URLs of package sources
-	argRolePluginSource      // source of a plug-in
-	argRoleImageSource       // an image that a cluster runs, or settings that name images
-	argRoleDownloadURL       // a URL whose content is saved under its own name
+	argRolePackageSourceURLs      // URLs of package sources
+	argRolePluginSource           // source of a plug-in
+	argRoleDeployedContainerImage // an image that a cluster runs, or settings that name images
+	argRoleDownloadURL            // a URL whose content is saved under its own name
 	argRoleHost
 	argRoleListenAddress
 	argRoleMessageRecipient        // a recipient
@@ -60,7 +60,7 @@ const (
 	argRoleHTTPMethod              // the HTTP method of a request
 	argRoleControlSocket           // a Unix socket
 	argRoleUnsetVariable           // a variable that is removed from the nested command's environment
-	argRoleReadFileRunStdin        // a file that is read; standard input is run
+	argRoleReadFileOrRunStdin      // a file that is read; standard input is run
 	argRoleOperandListFile         // a file that lists further operands
 	argRoleDryRunMode              // mode of a dry run; "none" is no dry run
 	argRoleMakeRules               // make rules, with their commands
@@ -95,39 +95,39 @@ const (
 	argRoleGitConfigValue
 	argRoleSedScript
 	argRoleSQLText
-	argRoleFTPCommands               // commands of ftp and similar programs
-	argRoleSubcommandLines           // input lines that are subcommands
-	argRoleTextToSearchForPatterns   // text that is searched for the texts in the program's entry (key "texts")
-	argRoleQueryLanguageFile         // a file with code in the language that the program also reads from standard input
-	argRoleExEditorCommands          // commands of vi
-	argRoleDateFormatOrTime          // argument of date: +FORMAT for the output, or a new time for the system clock
-	argRoleBackupSuffix              // suffix of the backup copy of each edited file
-	argRolePrintedVariable           // the name of a variable to print
-	argRolePrintsAllVariables        // used if an operand is missing: the program then prints all variables
-	argRoleEnvironmentAssignment     // NAME=VALUE for the nested command
-	argRoleImpliesLocalWriteClass    // an argument with which the program makes a change on this machine
-	argRoleImpliesChangeSystemEffect // an argument with which the program changes the operating system or its settings
-	argRoleImpliesChangeRemoteEffect // an argument with which the program changes a remote resource
-	argRoleDestroyedResource         // a resource that is deleted
-	argRoleStoppedProcess            // a process to stop
-	argRoleCoreDumpOrPID             // a core dump, or the ID of a process
-	argRoleProcessName               // process name, or path of its program
-	argRoleProcessNameRegexp         // regular expression that matches a part of the process name
-	argRoleProcessCommandLineRegexp  // regular expression that matches a part of the command line
-	argRoleProcessWholeNameRegexp    // regular expression that matches the whole process name
-	argRoleProcessGroup              // processes of a user, a group, a session or a terminal
-	argRoleProcessParent             // a process ID: the children of this process are selected, as by pkill -P
-	argRoleProcessOpenFile           // processes that use a file
-	argRoleSwitchUser                // a user to switch to
-	argRoleUnjudgeable               // an argument with unknown effects: with it, the command is not understood
-	argRoleReadRegistryKey           // a registry key that is read
-	argRoleChangeRegistryKey         // a registry key that is changed
-	argRoleTextOrScriptFile          // a code file if it has the extension of one, else text
-	argRoleArchiveReadOrWritten      // an archive; other options say whether it is read or written
-	argRoleWorkingFolder             // the working folder of the program; options such as tar -x make it the folder that is written
-	argRoleChdirForAllArgs           // working folder for all arguments
-	argRoleChdirForLaterOperands     // working folder for the operands that follow
-	argRoleContainerEntryPoint       // the command that replaces a container's entry point
+	argRoleFTPCommands              // commands of ftp and similar programs
+	argRoleSubcommandLines          // input lines that are subcommands
+	argRoleTextToSearchForPatterns  // text that is searched for the texts in the program's entry (key "texts")
+	argRoleQueryLanguageFile        // a file with code in the language that the program also reads from standard input
+	argRoleExEditorCommands         // commands of vi
+	argRoleDateFormatOrTime         // argument of date: +FORMAT for the output, or a new time for the system clock
+	argRoleBackupSuffix             // suffix of the backup copy of each edited file
+	argRolePrintedVariable          // the name of a variable to print
+	argRolePrintsAllVariables       // used if an operand is missing: the program then prints all variables
+	argRoleEnvironmentAssignment    // NAME=VALUE for the nested command
+	argRoleWritesLocally            // an argument with which the program makes a change on this machine
+	argRoleChangesOperatingSystem   // an argument with which the program changes the operating system or its settings
+	argRoleChangesRemoteResource    // an argument with which the program changes a remote resource
+	argRoleDestroyedResource        // a resource that is deleted
+	argRoleStoppedProcess           // a process to stop
+	argRoleCoreDumpOrPID            // a core dump, or the ID of a process
+	argRoleProcessName              // process name, or path of its program
+	argRoleProcessNameRegexp        // regular expression that matches a part of the process name
+	argRoleProcessCommandLineRegexp // regular expression that matches a part of the command line
+	argRoleProcessWholeNameRegexp   // regular expression that matches the whole process name
+	argRoleProcessGroup             // processes of a user, a group, a session or a terminal
+	argRoleProcessParent            // a process ID: the children of this process are selected, as by pkill -P
+	argRoleProcessesUsingFile       // processes that use a file
+	argRoleSwitchUser               // a user to switch to
+	argRoleUnjudgeable              // an argument with unknown effects: with it, the command is not understood
+	argRoleReadRegistryKey          // a registry key that is read
+	argRoleChangeRegistryKey        // a registry key that is changed
+	argRoleTextOrScriptFile         // a code file if it has the extension of one, else text
+	argRoleArchiveReadOrWritten     // an archive; other options say whether it is read or written
+	argRoleWorkingFolder            // the working folder of the program; options such as tar -x make it the folder that is written
+	argRoleChdirForAllArgs          // working folder for all arguments
+	argRoleChdirForLaterOperands    // working folder for the operands that follow
+	argRoleContainerEntryPoint      // the command that replaces a container's entry point
 
 	// Code, by language.
 	argRoleShellCode
@@ -141,7 +141,7 @@ const (
 	argRoleLuaCode
 	argRolePowerShellCode
 	argRoleEncodedPowerShellCode // PowerShell in UTF-16 and base64
-	argRoleCmdCode
+	argRoleCmdExeCode
 	argRoleIPythonCode
 	argRoleOtherLanguageCode
 
@@ -173,7 +173,7 @@ const (
 	argRoleKeystrokes               // text that is typed, and key names
 	argRoleShellCodeWords           // shell text, joined with spaces
 	argRoleRemoteShellCodeWords
-	argRoleCmdCodeWords        // text for cmd.exe, joined with spaces
+	argRoleCmdExeCodeWords     // text for cmd.exe, joined with spaces
 	argRolePowerShellCodeWords // PowerShell text, joined with spaces
 )
 
@@ -181,6 +181,6 @@ const (
 func (r *argParser) addStoppedProcess(w Word) {
 	if !w.IsJobID && !strings.HasPrefix(w.Text, "%") {
 		r.addEffect(effect.StopProcess)
-		r.result.Signals = append(r.result.Signals, Signal{ProcessByID, w})
+		r.result.ProcessSignals = append(r.result.ProcessSignals, ProcessSignal{ProcessSelectionByID, w})
 	}
 }

@@ -30,7 +30,7 @@ func (r *argParser) applySedScript(w Word) {
 	}
 	if s.runsInputAsShell {
 		r.result.Stdin, r.stdinIsCode = StreamExecutedCode, false
-		r.raiseClass(localWriteClassRank)
+		r.raiseProgramClass(localWriteProgramClassRank)
 		r.setNotUnderstood("sed runs the output of the script %s as commands", w.Text)
 	}
 }

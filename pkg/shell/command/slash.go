@@ -24,14 +24,14 @@ const windowsOptionMarks = "-/–—―"
 func (r *argParser) parseSlashOption(i int) (next int, ok bool) {
 	off := r.consumeBundledSlashOptions(r.args[i].Text)
 	w := skipBytes(r.args[i], off)
-	if r.innermostLevel.argStyle&argStyleDashlessOptions != 0 {
+	if r.innermostSyntax.argStyle&argStyleDashlessOptions != 0 {
 		if a := r.lookupOption(strings.ToLower(w.Text)); a != nil {
 			return r.parseOptionValues(a, w.Text, i+1), true
 		}
 	}
 	start := len(w.Text) - len(strings.TrimLeft(w.Text, windowsOptionMarks))
 	name, mark := w.Text[start:], "/"
-	if start == 0 && hasPrefix(name, "+") && r.innermostLevel.argStyle&argStylePlusOptions != 0 {
+	if start == 0 && hasPrefix(name, "+") && r.innermostSyntax.argStyle&argStylePlusOptions != 0 {
 		start, name, mark = 1, name[1:], "+"
 	}
 	end := strings.IndexAny(name, ":=")
@@ -43,8 +43,8 @@ func (r *argParser) parseSlashOption(i int) (next int, ok bool) {
 	}
 	name = mark + strings.ToLower(name)
 	a := r.lookupOption(name)
-	if a == nil && r.innermostLevel.argStyle&argStyleGNUAbbreviations != 0 {
-		a = findOptionByAbbreviation(r.innermostLevel.options, name)
+	if a == nil && r.innermostSyntax.argStyle&argStyleGNUAbbreviations != 0 {
+		a = findOptionByAbbreviation(r.innermostSyntax.options, name)
 	}
 	switch {
 	case a != nil && end >= 0:
@@ -53,22 +53,22 @@ func (r *argParser) parseSlashOption(i int) (next int, ok bool) {
 	case a != nil:
 		return r.parseOptionValues(a, name, i+1), true
 	}
-	if g := findEntry(r.innermostLevel.subcommands, name); g != nil {
+	if g := findEntry(r.innermostSyntax.subcommands, name); g != nil {
 		r.enterSyntax(g)
 		return i + 1, true
 	}
-	if g := findLongestPrefix(r.innermostLevel.subcommands, name, 1); g != nil {
+	if g := findLongestPrefix(r.innermostSyntax.subcommands, name, 1); g != nil {
 		r.enterSyntax(g)
 		return i + 1, true
 	}
-	return r.consumeSlashOptionReturningNextIndex(i, off+start, name), true
+	return r.consumeSlashOption(i, off+start, name), true
 }
 
 // consumeBundledSlashOptions applies the switches before another one in the same word, as /q in /q/c, and returns their length in
 // bytes.
 func (r *argParser) consumeBundledSlashOptions(text string) int {
 	off := 0
-	for r.innermostLevel.argStyle&argStyleBundledLetters != 0 && hasPrefix(text[off:], "/") {
+	for r.innermostSyntax.argStyle&argStyleBundledLetters != 0 && hasPrefix(text[off:], "/") {
 		end := strings.IndexByte(text[off+1:], '/') + 1
 		if end <= 1 {
 			break
@@ -83,12 +83,12 @@ func (r *argParser) consumeBundledSlashOptions(text string) int {
 	return off
 }
 
-// consumeSlashOptionReturningNextIndex handles a Windows option that starts with the name of a listed prefix
+// consumeSlashOption handles a Windows option that starts with the name of a listed prefix
 // option: if the entry lists /c*, the argument /cdir is the option /c with the value dir. nameOffset is the
 // index of the name, after its slash, in the argument.
-func (r *argParser) consumeSlashOptionReturningNextIndex(argIndex, nameOffset int, name string) int {
-	for k := range r.innermostLevel.optionsMatchedByPrefix {
-		o := &r.innermostLevel.optionsMatchedByPrefix[k]
+func (r *argParser) consumeSlashOption(argIndex, nameOffset int, name string) int {
+	for k := range r.innermostSyntax.optionsMatchedByPrefix {
+		o := &r.innermostSyntax.optionsMatchedByPrefix[k]
 		if !hasPrefix(name, o.name) {
 			continue
 		}
@@ -114,25 +114,25 @@ func (r *argParser) consumeSlashOptionReturningNextIndex(argIndex, nameOffset in
 // searched for the texts that the program's entry lists.
 const maxJoinedArgsBytes = 64 << 10
 
-// applyActionsOfPatternsInArgs searches a program's joined arguments for the texts in patterns, which come from
+// applyArgTextPatternActions searches a program's joined arguments for the texts in patterns, which come from
 // the program's entry, and applies the action of each text that occurs. The value of the action is the part of
 // the arguments after the text.
-func (r *argParser) applyActionsOfPatternsInArgs(patterns []option) {
+func (r *argParser) applyArgTextPatternActions(patterns []option) {
 	if len(r.args) < 2 {
 		return
 	}
 	all := joinWords(r.args[1:])
 	if len(all.Text) > maxJoinedArgsBytes {
 		r.setNotUnderstood("the arguments of %s are too long", r.args[0].Text)
-		r.raiseClass(unknownClassRank)
+		r.raiseProgramClass(unknownProgramClassRank)
 		return
 	}
-	r.applyActionsOfMatchingPatterns(patterns, all)
+	r.applyTextPatternActions(patterns, all)
 }
 
-// applyActionsOfMatchingPatterns applies the action of each text of a program's entry that occurs in a word. In
+// applyTextPatternActions applies the action of each text of a program's entry that occurs in a word. In
 // a text, * matches any characters; case is ignored.
-func (r *argParser) applyActionsOfMatchingPatterns(patterns []option, searchedText Word) {
+func (r *argParser) applyTextPatternActions(patterns []option, searchedText Word) {
 	lower := strings.ToLower(searchedText.Text)
 	for k := range patterns {
 		end := 0

@@ -16,7 +16,7 @@ func (r *argParser) applySQL(w Word) {
 		return
 	}
 	if w.IsGlobPattern {
-		r.raiseClass(networkClassRank)
+		r.raiseProgramClass(networkProgramClassRank)
 		r.setNotUnderstood("unknown SQL text %s", w.Text)
 		if strings.Trim(w.Text, "* ") == "" {
 			r.addEffect(effect.UnknownEffect)
@@ -61,7 +61,7 @@ func (r *argParser) applySQLStatement(w Word, statement string) {
 		}
 	case "update":
 		r.addEffect(effect.ChangeRemoteSystem)
-		if words.AffectsEveryRow() && r.syntaxBySubcommandDepth[0].service != "" {
+		if words.AffectsEveryRow() && r.syntaxBySubcommandDepth[0].remoteService != "" {
 			r.recordRemoteChangeVerb("delete") // an update of all rows counts as a deletion, except in a local database file, which can be backed up
 		}
 	case "alter":
@@ -160,12 +160,12 @@ func (r *argParser) applyDropStatement(w Word, text string, words sqltext.Statem
 		if len(fields) > 3 && strings.EqualFold(fields[2], "if") && strings.EqualFold(fields[3], "exists") {
 			fields = fields[2:]
 		}
-		if len(fields) == 3 && targetKindOf(fields[2]) == testTarget && !strings.ContainsAny(fields[2], "/-,.") {
+		if len(fields) == 3 && deploymentEnvironmentOf(fields[2]) == testDeploymentEnvironment && !strings.ContainsAny(fields[2], "/-,.") {
 			r.addEffect(effect.ChangeRemoteSystem)
 			r.result.dropsTestDatabase = true
 			return
 		}
-		if targetKindOf(text) == productionTarget {
+		if deploymentEnvironmentOf(text) == productionDeploymentEnvironment {
 			r.targetHostsAndDatabases = append(r.targetHostsAndDatabases, Word{Text: text})
 		}
 	}
@@ -255,7 +255,7 @@ func (r *argParser) applySQLClientCommand(w Word, clientCommand string) {
 	case `\!`, ".shell", ".sh", ".system", ".sys", `\sys`, `\system`:
 		r.addNestedCode(NestedCommandOrCode{Language: "shell", Words: []Word{w}})
 	case `\i`, `\ir`, ".read", `\.`:
-		if !r.tryAddPipedCommandElseTrimFileName(&w) {
+		if !r.tryAddPipedCommand(&w) {
 			r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: queryLanguagePrefix + r.programName(), Words: []Word{w}})
 		}
 	case ".import":
@@ -263,12 +263,12 @@ func (r *argParser) applySQLClientCommand(w Word, clientCommand string) {
 			_, w.Text, _ = strings.Cut(w.Text, " ")
 			w.Text = strings.TrimLeft(w.Text, " 0123456789")
 		}
-		r.raiseClass(localWriteClassRank)
-		if !r.tryAddPipedCommandElseTrimFileName(&w) {
+		r.raiseProgramClass(localWriteProgramClassRank)
+		if !r.tryAddPipedCommand(&w) {
 			r.addOperandEffect(effect.ReadFile, w, false)
 		}
 	case ".load":
-		r.tryAddPipedCommandElseTrimFileName(&w)
+		r.tryAddPipedCommand(&w)
 		r.addNestedCode(NestedCommandOrCode{Language: "file", ScriptFileLanguage: "code", Words: []Word{w}})
 	case `\o`, ".output", ".once", ".backup", ".save", `\w`, ".log", ".clone", ".dump", ".trace":
 		if text := strings.Trim(w.Text, `"'`); hasPrefix(text, "|") {
@@ -291,10 +291,10 @@ func (r *argParser) applySQLClientCommand(w Word, clientCommand string) {
 	}
 }
 
-// tryAddPipedCommandElseTrimFileName cuts w to its first word or quoted text, which is a file name.
+// tryAddPipedCommand cuts w to its first word or quoted text, which is a file name.
 // If the text begins with |, it is a shell command whose output is read: the command is added as
 // nested code, and the result is true.
-func (r *argParser) tryAddPipedCommandElseTrimFileName(w *Word) bool {
+func (r *argParser) tryAddPipedCommand(w *Word) bool {
 	if text := w.Text; text != "" && strings.IndexByte(`"'`, text[0]) >= 0 {
 		w.Text, _, _ = strings.Cut(text[1:], text[:1])
 	} else if !hasPrefix(text, "|") {

@@ -20,7 +20,7 @@ func Subcommands(name string, args []string) (words []string) {
 		switch {
 		case next != nil:
 			words, level = append(words, w), next
-		case level.isSkippableWord(w):
+		case level.isSkippableCommandGroup(w):
 			words = append(words, w)
 		}
 	}

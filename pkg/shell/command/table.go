@@ -17,15 +17,15 @@ type syntax struct {
 	argStyle               argStyle
 	effectsDescription     string  // text for messages after the program's name: describes the effects that have no operand
 	language               string  // language of code on standard input
-	service                string  // remote service that the program changes; "" if it changes none: its arguments are then not searched for verbs such as delete
-	registry               string  // registry in which package names are looked up, such as npm; "" for that of the parent command
+	remoteService          string  // remote service that the program changes; "" if it changes none: its arguments are then not searched for verbs such as delete
+	packageRegistry        string  // packageRegistry in which package names are looked up, such as npm; "" for that of the parent command
 	stdinRole              argRole // role of code that the program reads from standard input or from a script file
 	options                []option
 	optionsMatchedByPrefix []option  // options such as -W*, given by the start of the word
 	keyValueOperands       []option  // operands of the form key=value
 	argTextPatterns        []option  // parts of the joined arguments; * matches any text
 	subcommands            []program // subcommands; a name ending in * is a prefix
-	skippableWords         []string  // words before a subcommand that can be skipped; one ending in * is a prefix
+	skippableCommandGroups []string  // words before a subcommand that can be skipped; one ending in * is a prefix
 	operandRoles           operandRoles
 	unconditionalAction    *optionOrCommandAction
 }
@@ -57,19 +57,19 @@ type option = programOrOptionTableEntry[optionOrCommandAction]
 
 // An optionOrCommandAction is the effect of an option, a subcommand or a program itself.
 type optionOrCommandAction struct {
-	valueRoles                     []argRole // roles of the words after the option
-	hasOptionalAttachedValue       bool      // the value is optional, and must be in the same word
-	class                          classRank
-	effects                        []effect.Kind
-	streams                        streamChanges
-	operandRoles                   *operandRoles             // replaces the syntax's roles of operands; nil keeps them
-	roleChanges                    []argRoleOverrideByOption // changes of the roles of words: with tar -x, an archive is read
-	workingFolderRole              argRole                   // role that the action gives to the working folder, such as the written folder of tar -x
-	noOperandsRole                 argRole                   // role of the working folder if no operand has the role operandRoles.middleRole, as for ls without operands
-	actionFlags                    actionFlags
-	remoteChangeVerb               string // verb of a remote change
-	harm                           effect.Harm
-	dataLossesBesideOperandEffects effect.FileLossSet
+	valueRoles               []argRole // roles of the words after the option
+	hasOptionalAttachedValue bool      // the value is optional, and must be in the same word
+	programClassRank         programClassRank
+	effects                  []effect.Kind
+	streams                  stdioContentChanges
+	operandRoles             *operandRoles             // replaces the syntax's roles of operands; nil keeps them
+	argRoleOverrides         []argRoleOverrideByOption // changes of the roles of words: with tar -x, an archive is read
+	workingFolderRole        argRole                   // role that the action gives to the working folder, such as the written folder of tar -x
+	implicitOperandRole      argRole                   // role of the working folder if no operand has the role operandRoles.middleRole, as for ls without operands
+	actionFlags              actionFlags
+	remoteChangeVerb         string // verb of a remote change
+	harm                     effect.Harm
+	nonOperandDataLosses     effect.FileLossSet
 }
 
 // An argRoleOverrideByOption is a change of the role of words that an option causes.
@@ -79,32 +79,32 @@ type argRoleOverrideByOption struct{ oldRole, newRole argRole }
 type actionFlags uint32
 
 const (
-	actionFlagRecursive                      actionFlags = 1 << iota // operands are folders, handled recursively
-	actionFlagEndsOptions                                            // all further words are operands
-	actionFlagUnjudgeable                                            // an argument with unknown effects: with it, the command is not understood
-	actionFlagCancelsWorkingFolderRole                               // cancels action.workingFolderRole
-	actionFlagFindFiltersIneffective                                 // find: tests no longer restrict the files found
-	actionFlagDeletesFoundFiles                                      // find: the files found are deleted
-	actionFlagDeletesExtraneousFiles                                 // files that the source lacks are deleted in the destination
-	actionFlagRemovesSourceFiles                                     // copied files are removed from the source
-	actionFlagRunsPythonModule                                       // python -m
-	actionFlagContactsURLsInArgs                                     // each URL in the arguments is contacted
-	actionFlagRunsURLResponses                                       // each URL in the arguments is contacted, and its response is run
-	actionFlagWritesDecoded                                          // written files contain decoded input
-	actionFlagSendsArguments                                         // arguments are sent to another machine unchanged
-	actionFlagShellVariableIsDatabaseAddress                         // an argument that is only a variable is the address to connect to
-	actionFlagDryRun                                                 // dry run: files are only read, nothing is changed, sent or run
-	actionFlagCancelsDryRun                                          // cancels dry
-	actionFlagColonPrefixNamesContainer                              // HOST:PATH names a container
-	actionFlagReadsPacketCaptureFile                                 // the program reads a recording, as tcpdump -r does, and captures nothing itself
-	actionFlagTargetIsRemote                                         // the command always works on another machine, even if no argument names one
-	actionFlagImportsReposChartsManifests                            // the named repositories, charts and manifests become part of a project or a cluster
-	actionFlagHTTPReadByDefault                                      // sends an HTTP request, which reads unless an option makes it change something
-	actionFlagDestinationIsRemote                                    // the destination is another machine: local operands are sent there
+	actionFlagRecursive                   actionFlags = 1 << iota // operands are folders, handled recursively
+	actionFlagEndsOptions                                         // all further words are operands
+	actionFlagUnjudgeable                                         // an argument with unknown effects: with it, the command is not understood
+	actionFlagCancelsWorkingFolderRole                            // cancels action.workingFolderRole
+	actionFlagFindFiltersIneffective                              // find: tests no longer restrict the files found
+	actionFlagDeletesFoundFiles                                   // find: the files found are deleted
+	actionFlagDeletesExtraneousFiles                              // files that the source lacks are deleted in the destination
+	actionFlagRemovesSourceFiles                                  // copied files are removed from the source
+	actionFlagRunsPythonModule                                    // python -m
+	actionFlagContactsURLsInArgs                                  // each URL in the arguments is contacted
+	actionFlagRunsURLResponses                                    // each URL in the arguments is contacted, and its response is run
+	actionFlagWritesDecoded                                       // written files contain decoded input
+	actionFlagSendsArguments                                      // arguments are sent to another machine unchanged
+	actionFlagVariableIsDatabaseURL                               // an argument that is only a variable is the address to connect to
+	actionFlagDryRun                                              // dry run: files are only read, nothing is changed, sent or run
+	actionFlagCancelsDryRun                                       // cancels dry
+	actionFlagColonPrefixNamesContainer                           // HOST:PATH names a container
+	actionFlagReadsPcapFile                                       // the program reads a recording, as tcpdump -r does, and captures nothing itself
+	actionFlagTargetIsRemote                                      // the command always works on another machine, even if no argument names one
+	actionFlagImportsReposChartsManifests                         // the named repositories, charts and manifests become part of a project or a cluster
+	actionFlagHTTPReadByDefault                                   // sends an HTTP request, which reads unless an option makes it change something
+	actionFlagDestinationIsRemote                                 // the destination is another machine: local operands are sent there
 )
 
-// streamChanges are the changes of standard input and output by an action.
-type streamChanges struct {
+// stdioContentChanges are the changes of standard input and output by an action.
+type stdioContentChanges struct {
 	stdin, stdout         StreamContentKind
 	setsStdin, setsStdout bool
 }
@@ -116,29 +116,29 @@ type operandRoles struct {
 	lastRoles  []argRole
 }
 
-// A classRank is an [effect.ProgramClass] as a number that grows with the severity of the class.
-type classRank uint8
+// A programClassRank is an [effect.ProgramClass] as a number that grows with the severity of the class.
+type programClassRank uint8
 
 const (
-	readOnlyClassRank classRank = iota
-	localWriteClassRank
-	networkClassRank
-	destructiveClassRank
-	privilegedClassRank
-	unknownClassRank // runs unknown code; the most severe class
+	readOnlyProgramClassRank programClassRank = iota
+	localWriteProgramClassRank
+	networkProgramClassRank
+	destructiveProgramClassRank
+	privilegedProgramClassRank
+	unknownProgramClassRank // runs unknown code; the most severe class
 )
 
-func (r classRank) class() effect.ProgramClass {
+func (r programClassRank) programClass() effect.ProgramClass {
 	switch r {
-	case readOnlyClassRank:
+	case readOnlyProgramClassRank:
 		return effect.ReadOnly
-	case localWriteClassRank:
+	case localWriteProgramClassRank:
 		return effect.LocalWrite
-	case networkClassRank:
+	case networkProgramClassRank:
 		return effect.Network
-	case destructiveClassRank:
+	case destructiveProgramClassRank:
 		return effect.Destructive
-	case privilegedClassRank:
+	case privilegedProgramClassRank:
 		return effect.Privileged
 	default:
 		return effect.UnknownClass

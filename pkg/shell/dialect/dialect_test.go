@@ -25,7 +25,7 @@ func TestFromFish(t *testing.T) {
 		{"set -gx A b; echo $A", "export A=b\n echo ${A}"},
 		{"[ -f x ]", "[ -f x ]"},
 	} {
-		got, ok := dialect.ConvertFishToPOSIXIfEquivalent(c.fish)
+		got, ok := dialect.ConvertFishToPOSIX(c.fish)
 		if !ok || got != c.posix {
 			t.Errorf("dialect.FromFish(%q) = %q, %t; want %q", c.fish, got, ok, c.posix)
 		}
@@ -41,7 +41,7 @@ func TestFromFishGivesUp(t *testing.T) {
 		"switch a; case a; rm x; end", "function f; rm x; end", "set x a b", "set -e x", "x=rm $x y", "declare x=ls", "end", "begin; ls", "if a; b", "else", "(ls", "ls)",
 		"'a", `"a`, `a\`, "echo >?x", "a &| b", "for i in a", "fish -c x", "\x00", "ls |& cat", "echo ${x}", strings.Repeat("(", 300),
 	} {
-		if got, ok := dialect.ConvertFishToPOSIXIfEquivalent(text); ok {
+		if got, ok := dialect.ConvertFishToPOSIX(text); ok {
 			t.Errorf("dialect.FromFish(%q) = %q; want it given up", text, got)
 		}
 	}
@@ -56,12 +56,12 @@ func TestFromZsh(t *testing.T) {
 		"git show HEAD^":     "git show HEAD^",
 		"cat <<E\n# a\nE":    "cat <<E\n# a\nE",
 	} {
-		if got, ok := dialect.ConvertZshToBashIfEquivalent(text); !ok || got != want {
+		if got, ok := dialect.ConvertZshToBash(text); !ok || got != want {
 			t.Errorf("dialect.FromZsh(%q) = %q, %t; want %q", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"ls *(e:x:)", "ls *(x)", "$a[1] x", "${a[1]} x", "rm ^x", "rm a/^x", "echo $(ls # a\n)", "{ a } always { b }", strings.Repeat("echo # a\n", 100)} {
-		if got, ok := dialect.ConvertZshToBashIfEquivalent(text); ok {
+		if got, ok := dialect.ConvertZshToBash(text); ok {
 			t.Errorf("dialect.FromZsh(%q) = %q; want it given up", text, got)
 		}
 	}
@@ -74,11 +74,11 @@ func FuzzFromFish(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		before, ok := dialect.ConvertFishToPOSIXIfEquivalent(text)
+		before, ok := dialect.ConvertFishToPOSIX(text)
 		if !ok {
 			return
 		}
-		after, ok := dialect.ConvertFishToPOSIXIfEquivalent(text + "\ncat /a/witness")
+		after, ok := dialect.ConvertFishToPOSIX(text + "\ncat /a/witness")
 		if ok && strings.HasPrefix(after, before) && !strings.HasSuffix(after, "\ncat /a/witness") {
 			t.Errorf("%q became %q", text, after)
 		}
@@ -99,11 +99,11 @@ func FuzzFromZsh(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, ok := dialect.ConvertZshToBashIfEquivalent(text)
+		got, ok := dialect.ConvertZshToBash(text)
 		if !ok {
 			return
 		}
-		if again, ok := dialect.ConvertZshToBashIfEquivalent(got); !ok || again != got {
+		if again, ok := dialect.ConvertZshToBash(got); !ok || again != got {
 			t.Errorf("%q became %q, then %q, %t", text, got, again, ok)
 		}
 	})

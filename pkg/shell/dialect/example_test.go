@@ -6,8 +6,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/dialect"
 )
 
-func ExampleConvertFishToPOSIXIfEquivalent() {
-	fmt.Println(dialect.ConvertFishToPOSIXIfEquivalent("set -x A b"))
+func ExampleConvertFishToPOSIX() {
+	fmt.Println(dialect.ConvertFishToPOSIX("set -x A b"))
 	// Output:
 	// export A=b true
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// ConvertFishToPOSIXIfEquivalent returns POSIX shell text with the effects of a line of fish. Commands joined by "and" or "or" become
+// ConvertFishToPOSIX returns POSIX shell text with the effects of a line of fish. Commands joined by "and" or "or" become
 // separate statements, since either may run. It returns false if the two shells could differ: then the text must
 // be reviewed.
-func ConvertFishToPOSIXIfEquivalent(text string) (string, bool) {
+func ConvertFishToPOSIX(text string) (string, bool) {
 	if parse.ExceededLimitReason(text) != "" || strings.ContainsAny(text, "\x00\r") {
 		return "", false
 	}

@@ -11,10 +11,10 @@ import (
 // maxEscapedHashSigns is the maximum number of # in one text that are escaped.
 const maxEscapedHashSigns = 64
 
-// ConvertZshToBashIfEquivalent converts a zsh command in which every # is a literal character, such as the third
+// ConvertZshToBash converts a zsh command in which every # is a literal character, such as the third
 // argument of the zsh hook preexec, to text with the same meaning for package shell. It returns
 // false if zsh and bash could interpret the text differently. The command must then be reviewed.
-func ConvertZshToBashIfEquivalent(text string) (string, bool) {
+func ConvertZshToBash(text string) (string, bool) {
 	for range maxEscapedHashSigns {
 		if parse.ExceededLimitReason(text) != "" {
 			return "", false

@@ -19,15 +19,15 @@ type Host struct {
 	AgentEnvVariables       []string `yaml:"marks"`    // environment variables that the host sets for its agent's commands
 	HookLimitationTexts     []string `yaml:"limits"`   // sentences about what no hook of this host can prevent
 
-	ReadEventJQ               string                       `yaml:"read"`    // jq: a hook's input → {event, tool, input, id, cwd, session}; a field is null if the input has none
-	SentByThisHostJQ          string                       `yaml:"borrows"` // jq: a hook's input → whether this host certainly sent it; "" if the host runs only hooks installed for itself
-	BeforeToolEvents          []string                     `yaml:"before"`  // events before a tool runs; an event that names a tool and is not listed is an error
-	AfterToolEvents           []string                     `yaml:"after"`   // events after a tool has run
-	IrreplaceableResultEvents []string                     `yaml:"kept"`    // events after a tool has run whose results cannot be replaced
-	AgentStopEvents           []string                     `yaml:"end"`     // events at which the agent stops; they have no tool
-	Tools                     map[string]ToolActionMapping // how calls of a tool are mapped to actions, by the host's name for the tool
-	InternalTools             []string                     `yaml:"internal"` // tools that change nothing outside the host, or whose own calls are judged one by one
-	ToolsWithoutActionType    []string                     `yaml:"asked"`    // tools that no action type describes: judged by name and input alone, like tools that are not listed
+	ReadEventJQ            string                       `yaml:"read"`    // jq: a hook's input → {event, tool, input, id, cwd, session}; a field is null if the input has none
+	SentByThisHostJQ       string                       `yaml:"borrows"` // jq: a hook's input → whether this host certainly sent it; "" if the host runs only hooks installed for itself
+	BeforeToolEvents       []string                     `yaml:"before"`  // events before a tool runs; an event that names a tool and is not listed is an error
+	AfterToolEvents        []string                     `yaml:"after"`   // events after a tool has run
+	ReadOnlyResultEvents   []string                     `yaml:"kept"`    // events after a tool has run whose results cannot be replaced
+	AgentStopEvents        []string                     `yaml:"end"`     // events at which the agent stops; they have no tool
+	Tools                  map[string]ToolActionMapping // how calls of a tool are mapped to actions, by the host's name for the tool
+	InternalTools          []string                     `yaml:"internal"` // tools that change nothing outside the host, or whose own calls are judged one by one
+	ToolsWithoutActionType []string                     `yaml:"asked"`    // tools that no action type describes: judged by name and input alone, like tools that are not listed
 
 	DenyResponseJQ             string      `yaml:"deny"`  // jq: {reason, user} → the response for a denial, for any event: reason is for the agent, user for the person, "" if the same
 	AllowResponseJQ            string      `yaml:"allow"` // jq: {event, id, reason} → the response that skips the host's own permissions; "" if there is none
@@ -243,8 +243,8 @@ func (p SettingsFile) HasResultHook() bool {
 	return strings.Contains(p.ShieldOwnedFileTemplate+p.AppendedLines, "@AFTER") || slices.ContainsFunc(p.ListEntries, func(e SettingsListEntry) bool { return strings.Contains(e.Value, ".after") })
 }
 
-// OnlyHandlesResults reports whether denials work without the file, since it is only for tool results.
-func (p SettingsFile) OnlyHandlesResults() bool { return p.HasResultHook() && !p.HasToolHook() }
+// HasOnlyResultHook reports whether denials work without the file, since it is only for tool results.
+func (p SettingsFile) HasOnlyResultHook() bool { return p.HasResultHook() && !p.HasToolHook() }
 
 // HasToolHook reports whether the hook in the file runs before a tool runs.
 func (p SettingsFile) HasToolHook() bool {

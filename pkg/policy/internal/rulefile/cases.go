@@ -16,11 +16,11 @@ type DecisionTestCases struct {
 	WorkspaceRoots      []string
 	FoldsPathLetterCase bool
 	Vars                map[string][]string
-	Cases               []Case
+	Cases               []TestCase
 }
 
-// A Case is one test case: an action, and the decisions that are expected for it.
-type Case struct {
+// A TestCase is one test case: an action, and the decisions that are expected for it.
+type TestCase struct {
 	Name string
 	Example
 	Want         []ExpectedDecision
@@ -54,7 +54,7 @@ func parseCases(data []byte) (*DecisionTestCases, error) {
 	}
 	t := new(DecisionTestCases)
 	if _, ok := top.(*ast.SequenceNode); ok {
-		t.Cases, err = yamlfile.ConvertElements(top, parseCase)
+		t.Cases, err = yamlfile.ConvertElements(top, parseTestCase)
 		return t, err
 	}
 	if top == nil {
@@ -68,7 +68,7 @@ func parseCases(data []byte) (*DecisionTestCases, error) {
 		if f.Key == "place" {
 			err = t.parseWorkspaceSettings(f.Value)
 		} else {
-			t.Cases, err = yamlfile.ConvertElements(f.Value, parseCase)
+			t.Cases, err = yamlfile.ConvertElements(f.Value, parseTestCase)
 		}
 		if err != nil {
 			return nil, err
@@ -101,12 +101,12 @@ func parseJSONLinesCases(data []byte) (*DecisionTestCases, error) {
 	return t, nil
 }
 
-func parseLine(text []byte) (Case, error) {
+func parseLine(text []byte) (TestCase, error) {
 	n, err := yamlfile.Parse(text, "a case")
 	if err != nil {
-		return Case{}, err
+		return TestCase{}, err
 	}
-	return parseCase(n)
+	return parseTestCase(n)
 }
 
 func (t *DecisionTestCases) parseWorkspaceSettings(n ast.Node) error {
@@ -152,7 +152,7 @@ func (t *DecisionTestCases) parseVars(n ast.Node) error {
 	return nil
 }
 
-func parseCase(n ast.Node) (c Case, err error) {
+func parseTestCase(n ast.Node) (c TestCase, err error) {
 	err = yamlfile.VisitMappingFields(n, []string{"name", "action", "want", "rule"}, func(f yamlfile.Field) (err error) {
 		switch f.Key {
 		case "name":

@@ -165,7 +165,7 @@ func TestTrusted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"true": "true", "false": "false"} {
 		f, err := Parse("f.yaml", []byte("deny: [{name: a, trusted: "+text+"}]"), CriterionSyntaxChecks{})
-		if err != nil || f.Deny[0].TrustedTrueFalseOrAny != want || f.Deny[0].Empty() {
+		if err != nil || f.Deny[0].RequiredTargetTrust != want || f.Deny[0].Empty() {
 			t.Errorf("%s: %+v, %v", text, f, err)
 		}
 	}

@@ -72,9 +72,9 @@ func (p *fileParser) parseFile(data []byte) *File {
 			p.errs.Add(err)
 			f.ExtendsPos = yamlfile.PositionOf(field.Value)
 		case "own_channel":
-			f.RuleNamesPromptingThroughShield, err = yamlfile.ConvertElements(field.Value, yamlfile.Text)
+			f.ShieldPromptRuleNames, err = yamlfile.ConvertElements(field.Value, yamlfile.Text)
 			p.errs.Add(err)
-			f.RuleNamesPromptingThroughShieldPos = yamlfile.PositionOf(field.Value)
+			f.ShieldPromptRuleNamesPos = yamlfile.PositionOf(field.Value)
 		case "deny":
 			f.Deny = p.parseList("deny", field.Value)
 		case "verify":
@@ -85,7 +85,7 @@ func (p *fileParser) parseFile(data []byte) *File {
 	}
 	for _, list := range [][]Rule{f.Deny, f.Verify, f.Allow} {
 		for _, r := range list {
-			if r.OnlyAddsExceptionsToPreset && f.Extends == "" && !IsHeuristicID(r.Name) {
+			if r.OnlyAddsExceptionsToPreset && f.Extends == "" && !IsHeuristicRuleID(r.Name) {
 				p.errs.Add(r.Pos.Errorf("rule %s has only exceptions, and the file does not extend a preset; add extends", yamlfile.QuoteForMessage(r.Name)))
 			}
 		}
@@ -231,11 +231,11 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 	case "content":
 		c.Content, err = parseStringOrStringList(f, maxRegexpOrJQBytes, checkRegexp)
 	case "trusted":
-		c.TrustedTrueFalseOrAny, err = parseBoolAsText(f.Value)
+		c.RequiredTargetTrust, err = parseBoolAsText(f.Value)
 	case "restorable":
 		if word, ok := f.Value.(*ast.StringNode); ok && word.Value == "kept" {
-			c.RestorableTrueFalseBackedUpOrAny = word.Value
-		} else if c.RestorableTrueFalseBackedUpOrAny, err = parseBoolAsText(f.Value); err != nil {
+			c.RequiredRestorability = word.Value
+		} else if c.RequiredRestorability, err = parseBoolAsText(f.Value); err != nil {
 			err = yamlfile.PositionOf(f.Value).Errorf("write true, false or \"kept\" as the value of \"restorable\"")
 		}
 	case "causes", "labels", "classes", "programs", "args", "verbs", "names":
@@ -249,7 +249,7 @@ func (p *fileParser) parseCriterion(c *Criteria, f yamlfile.Field) (err error) {
 			}
 			return p.checks.EffectProperty(f.Key, strings.TrimPrefix(entry, "!"))
 		})
-		c.Facts = append(c.Facts, EffectPropertyCriterion{f.Key, of})
+		c.EffectPropertyCriteria = append(c.EffectPropertyCriteria, EffectPropertyCriterion{f.Key, of})
 	case "session":
 		c.Session, err = parseSession(f.Value)
 	case "when":

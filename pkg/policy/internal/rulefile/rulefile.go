@@ -27,25 +27,25 @@ type File struct {
 	PolicyRuleLists
 	ExtendsPos yamlfile.Pos // position of Extends
 
-	// RuleNamesPromptingThroughShield lists verify and heuristic rules whose questions shield asks itself, even if the agent host
+	// ShieldPromptRuleNames lists verify and heuristic rules whose questions shield asks itself, even if the agent host
 	// could ask.
-	RuleNamesPromptingThroughShield    []string
-	RuleNamesPromptingThroughShieldPos yamlfile.Pos
+	ShieldPromptRuleNames    []string
+	ShieldPromptRuleNamesPos yamlfile.Pos
 }
 
 // heuristicRuleIDPattern matches the ID of a heuristic rule.
 var heuristicRuleIDPattern = prefilter.LazyRegexp(`^[A-Z]{2,4}-[0-9]{3}$`)
 
-// IsHeuristicID reports whether a name has the form of the ID of a heuristic rule.
-func IsHeuristicID(name string) bool { return heuristicRuleIDPattern().MatchString(name) }
+// IsHeuristicRuleID reports whether a name has the form of the ID of a heuristic rule.
+func IsHeuristicRuleID(name string) bool { return heuristicRuleIDPattern().MatchString(name) }
 
-// CheckShieldPromptingRulesExist returns an error if [File.RuleNamesPromptingThroughShield] contains a name that is
+// CheckShieldPromptRulesExist returns an error if [File.ShieldPromptRuleNames] contains a name that is
 // neither the name of one of the given verify rules nor the ID of a heuristic rule.
-func (f *File) CheckShieldPromptingRulesExist(verifyRules []Rule) error {
-	for _, name := range f.RuleNamesPromptingThroughShield {
+func (f *File) CheckShieldPromptRulesExist(verifyRules []Rule) error {
+	for _, name := range f.ShieldPromptRuleNames {
 		known := func(r Rule) bool { return r.Name == name }
 		if !heuristicRuleIDPattern().MatchString(name) && !slices.ContainsFunc(verifyRules, known) {
-			return f.RuleNamesPromptingThroughShieldPos.Errorf("own_channel names %s, which is no verify rule; correct the name", yamlfile.QuoteForMessage(name))
+			return f.ShieldPromptRuleNamesPos.Errorf("own_channel names %s, which is no verify rule; correct the name", yamlfile.QuoteForMessage(name))
 		}
 	}
 	return nil
@@ -75,11 +75,11 @@ type Criteria struct {
 	Hosts                     []string                  // globs and CIDR prefixes
 	Commands                  []string                  // RE2
 	Content                   []string                  // RE2
-	TrustedTrueFalseOrAny     string                    // whether the place that receives data or is changed must be trusted: "true", "false", or "" for either
-	Facts                     []EffectPropertyCriterion // criteria on effect properties such as labels, programs and verbs
+	RequiredTargetTrust       string                    // whether the place that receives data or is changed must be trusted: "true", "false", or "" for either
+	EffectPropertyCriteria    []EffectPropertyCriterion // criteria on effect properties such as labels, programs and verbs
 	ConditionJQ               string                    // jq expression over {action, effects}
 
-	RestorableTrueFalseBackedUpOrAny string // "true" or "false": version control can or cannot restore the removed file; "kept": shield backs it up; "": any
+	RequiredRestorability string // "true" or "false": version control can or cannot restore the removed file; "kept": shield backs it up; "": any
 
 	Session Session // criterion on earlier actions of the session
 
@@ -97,7 +97,7 @@ type EffectPropertyCriterion struct {
 // Empty reports whether all criteria are missing.
 func (c *Criteria) Empty() bool {
 	return len(c.ActionTypesAndEffectKinds) == 0 && len(c.Paths) == 0 && len(c.Hosts) == 0 &&
-		len(c.Commands) == 0 && len(c.Content) == 0 && c.TrustedTrueFalseOrAny == "" && c.RestorableTrueFalseBackedUpOrAny == "" && len(c.Facts) == 0 && c.ConditionJQ == "" && c.Session.Empty()
+		len(c.Commands) == 0 && len(c.Content) == 0 && c.RequiredTargetTrust == "" && c.RequiredRestorability == "" && len(c.EffectPropertyCriteria) == 0 && c.ConditionJQ == "" && c.Session.Empty()
 }
 
 // An Example is an action given with a rule, as JSON. The actions in Before ran earlier in the same session.
@@ -124,9 +124,9 @@ func (s *PolicyRuleLists) Fingerprint() string {
 		texts('c', c.Commands)
 		texts('b', c.Content)
 		b = append(b, 'r')
-		text(c.TrustedTrueFalseOrAny)
-		text(c.RestorableTrueFalseBackedUpOrAny)
-		for _, f := range c.Facts {
+		text(c.RequiredTargetTrust)
+		text(c.RequiredRestorability)
+		for _, f := range c.EffectPropertyCriteria {
 			text(f.Name)
 			texts('f', f.AcceptedOrExcludedValues)
 		}
@@ -137,7 +137,7 @@ func (s *PolicyRuleLists) Fingerprint() string {
 			texts('a', s.EarlierActionTypesOrKinds)
 			text(s.Within.String())
 			b = strconv.AppendInt(b, int64(s.MaxActionsAgo), 10)
-			text(s.SendsEarlierReadValueTrueFalseOrAny)
+			text(s.SendsEarlierReadValue)
 		}
 	}
 	for i, list := range [][]Rule{s.Deny, s.Verify, s.Allow, s.HeuristicExceptions} {
@@ -211,7 +211,7 @@ func (r *Rule) KeyValuePairs() [][2]string {
 		}
 	}
 	criteria := func(under string, c *Criteria) {
-		for _, l := range append([]EffectPropertyCriterion{{"action_types", c.ActionTypesAndEffectKinds}, {"paths", c.Paths}, {"hosts", c.Hosts}}, c.Facts...) {
+		for _, l := range append([]EffectPropertyCriterion{{"action_types", c.ActionTypesAndEffectKinds}, {"paths", c.Paths}, {"hosts", c.Hosts}}, c.EffectPropertyCriteria...) {
 			text := strings.Join(l.AcceptedOrExcludedValues[:min(len(l.AcceptedOrExcludedValues), maxShownValuesPerRuleCriterion)], ", ")
 			if more := len(l.AcceptedOrExcludedValues) - maxShownValuesPerRuleCriterion; more > 0 {
 				text += ", and " + strconv.Itoa(more) + " more"
@@ -220,8 +220,8 @@ func (r *Rule) KeyValuePairs() [][2]string {
 		}
 		add(under+"commands", c.Commands...)
 		add(under+"content", c.Content...)
-		add(under+"trusted", c.TrustedTrueFalseOrAny)
-		add(under+"restorable", c.RestorableTrueFalseBackedUpOrAny)
+		add(under+"trusted", c.RequiredTargetTrust)
+		add(under+"restorable", c.RequiredRestorability)
 		add(under+"when", c.ConditionJQ)
 		add(under+"session", c.Session.String())
 	}

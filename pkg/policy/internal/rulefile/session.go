@@ -15,16 +15,16 @@ import (
 
 // A Session is the criterion of a rule on earlier actions of the session. All given parts must hold.
 type Session struct {
-	Labels                              []string      // one of these must hold: a label, or several joined by "+"
-	EarlierActionTypesOrKinds           []string      // action types or kinds of effects, one of which an earlier action must have
-	Within                              time.Duration // maximum age of the action that matches EarlierActionTypesOrKinds; 0 means any
-	MaxActionsAgo                       int           // how many actions ago the one that matches EarlierActionTypesOrKinds may be; 0 means any number
-	SendsEarlierReadValueTrueFalseOrAny string        // "true" or "false": an effect carries, or does not carry, a value that the session has seen; "": either
+	Labels                    []string      // one of these must hold: a label, or several joined by "+"
+	EarlierActionTypesOrKinds []string      // action types or kinds of effects, one of which an earlier action must have
+	Within                    time.Duration // maximum age of the action that matches EarlierActionTypesOrKinds; 0 means any
+	MaxActionsAgo             int           // how many actions ago the one that matches EarlierActionTypesOrKinds may be; 0 means any number
+	SendsEarlierReadValue     string        // "true" or "false": an effect carries, or does not carry, a value that the session has seen; "": either
 }
 
 // Empty reports whether the criterion is not given.
 func (s *Session) Empty() bool {
-	return len(s.Labels) == 0 && len(s.EarlierActionTypesOrKinds) == 0 && s.SendsEarlierReadValueTrueFalseOrAny == ""
+	return len(s.Labels) == 0 && len(s.EarlierActionTypesOrKinds) == 0 && s.SendsEarlierReadValue == ""
 }
 
 // String returns the criterion as policy files write it; "" if it is not given.
@@ -46,7 +46,7 @@ func (s *Session) String() string {
 	case s.Within > 0:
 		add("within", s.Within.String())
 	}
-	add("value_flow", s.SendsEarlierReadValueTrueFalseOrAny)
+	add("value_flow", s.SendsEarlierReadValue)
 	return strings.Join(parts, "; ")
 }
 
@@ -66,14 +66,14 @@ func parseSession(n ast.Node) (s Session, err error) {
 	for i, f := range fs {
 		switch f.Key {
 		case "labels":
-			s.Labels, err = parseStringOrStringList(f, maxLabelBytes, checkLabels)
+			s.Labels, err = parseStringOrStringList(f, maxLabelBytes, checkSessionLabels)
 		case "after":
 			s.EarlierActionTypesOrKinds, err = parseStringOrStringList(f, 80, nil)
 		case "within":
 			within = &fs[i]
-			err = s.parseWithin(f.Value)
+			err = s.parseSessionWindow(f.Value)
 		case "value_flow":
-			s.SendsEarlierReadValueTrueFalseOrAny, err = parseBoolAsText(f.Value)
+			s.SendsEarlierReadValue, err = parseBoolAsText(f.Value)
 		}
 		if err != nil {
 			return s, err
@@ -94,7 +94,7 @@ const (
 	maxSessionWindowActions = 100_000
 )
 
-func checkLabels(entry string) error {
+func checkSessionLabels(entry string) error {
 	for label := range strings.SplitSeq(entry, "+") {
 		if !slices.Contains(sessionLabels, label) {
 			return fmt.Errorf("%q is not a label of a session%s; use one of %s", label, suggest.DidYouMeanSuffix(label, sessionLabels), strings.Join(sessionLabels, ", "))
@@ -103,8 +103,8 @@ func checkLabels(entry string) error {
 	return nil
 }
 
-// parseWithin reads a duration, or a number of actions.
-func (s *Session) parseWithin(n ast.Node) error {
+// parseSessionWindow reads a duration, or a number of actions.
+func (s *Session) parseSessionWindow(n ast.Node) error {
 	t, err := parseText(n, 40, nil)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func Match(glob, text string) bool {
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(text[t:])
-		if n, ok := firstGlobElementLenIfMatching(glob[min(g, len(glob)):], r); ok {
+		if n, ok := matchFirstGlobElement(glob[min(g, len(glob)):], r); ok {
 			g += n
 			t += size
 			continue
@@ -32,8 +32,8 @@ func Match(glob, text string) bool {
 	return strings.Trim(glob[min(g, len(glob)):], "*") == ""
 }
 
-// firstGlobElementLenIfMatching matches the first element of a glob with a character and returns the element's length in bytes.
-func firstGlobElementLenIfMatching(glob string, r rune) (int, bool) {
+// matchFirstGlobElement matches the first element of a glob with a character and returns the element's length in bytes.
+func matchFirstGlobElement(glob string, r rune) (int, bool) {
 	if glob == "" {
 		return 0, false
 	}
@@ -146,8 +146,8 @@ func JoinWithSpaces(vs []Value) Value {
 	return b.Value()
 }
 
-// EffectPathPatternFromWindowsGlob converts a path with glob characters to a pattern, because Windows programs expand globs themselves.
-func EffectPathPatternFromWindowsGlob(v Value) Value {
+// PatternFromWindowsGlob converts a path with glob characters to a pattern, because Windows programs expand globs themselves.
+func PatternFromWindowsGlob(v Value) Value {
 	switch {
 	case v.IsLiteral() && strings.ContainsAny(v.Text, "*?"):
 		v.IsGlobPattern, v.Display, v.Text = true, v.Text, strings.ReplaceAll(v.Text, `\`, "/")

@@ -30,19 +30,19 @@ const UnknownPlaceholderVariable = "__unknown"
 type Taint uint16
 
 const (
-	TaintNetwork                         Taint = 1 << iota // received from the network
-	TaintDecoded                                           // output of a decoder
-	TaintReadCredentials                                   // credentials from a file or a key store
-	TaintCredentialVariable                                // a variable whose name says that it is a credential
-	TaintEnvironmentDump                                   // the whole environment
-	TaintUnknownText                                       // unknown text from another part of the command
-	TaintOutputOfInterpreterReadingStdin                   // output of an interpreter that runs its standard input as code
-	TaintSocket                                            // a network connection
-	TaintClipboardOrScreen                                 // clipboard, screen, keystrokes
-	TaintLocalMachineData                                  // data from a file or command of this machine, secret or not
-	TaintUnprintedKeyStoreCredential                       // a credential from a key store or service that was not printed
-	TaintUntrustedText                                     // from a clone or other text that anyone may have written
-	TaintDatabaseRows                                      // rows of a database on this machine
+	TaintNetwork                     Taint = 1 << iota // received from the network
+	TaintDecoded                                       // output of a decoder
+	TaintReadCredentials                               // credentials from a file or a key store
+	TaintCredentialVariable                            // a variable whose name says that it is a credential
+	TaintEnvironmentDump                               // the whole environment
+	TaintUnknownText                                   // unknown text from another part of the command
+	TaintStdinInterpreterOutput                        // output of an interpreter that runs its standard input as code
+	TaintSocket                                        // a network connection
+	TaintClipboardOrScreen                             // clipboard, screen, keystrokes
+	TaintLocalMachineData                              // data from a file or command of this machine, secret or not
+	TaintUnprintedKeyStoreCredential                   // a credential from a key store or service that was not printed
+	TaintUntrustedText                                 // from a clone or other text that anyone may have written
+	TaintDatabaseRows                                  // rows of a database on this machine
 )
 
 // An Origin is a set of causes why parts of a value are unknown. An unknown value without an origin
@@ -62,20 +62,20 @@ const (
 
 // A Value is what is known about a word, a variable's content or the data of a stream.
 type Value struct {
-	Text                         string // literal; a pattern as in effect.PatternsOverlap if IsGlobPattern
-	Display                      string // text that messages show instead of the pattern, such as "$NAME"; "" if IsGlobPattern is false
-	IsGlobPattern                bool
-	Taint                        Taint
-	Origin                       Origin // origins of the unknown parts, combined as bit flags
-	FirstPartOrigin              Origin // origin of the first part, if this part is unknown; else 0
-	HasUnknownPartWithoutOrigin  bool   // some unknown part has no origin
-	FullyUnknown                 bool   // completely unknown
-	DoubleStarExcludesDotDot     bool   // ** in Text stands for folders that a program searched, so it cannot match ".."; see effect.Effect
-	HasPathPerLine               bool   // the value is a list of paths, one per line, and Text is a pattern that matches each of them
-	IsSingleWord                 bool   // built from quoted parts, so it is one word
-	PathListFileNamePatternLines string // for a list of paths: patterns of their file names, one per line; "" if any name is possible
-	SourceSpan                   effect.CommandTextSpan
-	SecretDescription            string // name of the secret, for messages
+	Text                        string // literal; a pattern as in effect.PatternsOverlap if IsGlobPattern
+	Display                     string // text that messages show instead of the pattern, such as "$NAME"; "" if IsGlobPattern is false
+	IsGlobPattern               bool
+	Taint                       Taint
+	Origin                      Origin // origins of the unknown parts, combined as bit flags
+	FirstPartOrigin             Origin // origin of the first part, if this part is unknown; else 0
+	HasUnknownPartWithoutOrigin bool   // some unknown part has no origin
+	FullyUnknown                bool   // completely unknown
+	DoubleStarExcludesDotDot    bool   // ** in Text stands for folders that a program searched, so it cannot match ".."; see effect.Effect
+	HasPathPerLine              bool   // the value is a list of paths, one per line, and Text is a pattern that matches each of them
+	IsSingleWord                bool   // built from quoted parts, so it is one word
+	ListedFileNamePatterns      string // for a list of paths: patterns of their file names, one per line; "" if any name is possible
+	SourceSpan                  effect.CommandTextSpan
+	SecretDescription           string // name of the secret, for messages
 }
 
 // Lit returns the value of literal text.

@@ -155,10 +155,10 @@ func TestUnescaped(t *testing.T) {
 
 func TestWindowsGlob(t *testing.T) {
 	t.Parallel()
-	if v := EffectPathPatternFromWindowsGlob(Lit(`c:\a\*.txt`)); !v.IsGlobPattern || v.Text != "c:/a/*.txt" || v.String() != `c:\a\*.txt` {
+	if v := PatternFromWindowsGlob(Lit(`c:\a\*.txt`)); !v.IsGlobPattern || v.Text != "c:/a/*.txt" || v.String() != `c:\a\*.txt` {
 		t.Errorf("%+v", v)
 	}
-	if v := EffectPathPatternFromWindowsGlob(Lit(`c:\a\b.txt`)); v.IsGlobPattern || v.Text != `c:\a\b.txt` {
+	if v := PatternFromWindowsGlob(Lit(`c:\a\b.txt`)); v.IsGlobPattern || v.Text != `c:\a\b.txt` {
 		t.Errorf("%+v", v)
 	}
 }

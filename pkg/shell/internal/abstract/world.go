@@ -17,8 +17,8 @@ type AnalysisContext interface {
 	// RecordUnknownEffect records an unknown effect: code or a value in the command that cannot be
 	// analyzed.
 	RecordUnknownEffect(cause effect.EffectCause, why string, at effect.CommandTextSpan)
-	// RecordEffectAndResolvePathOrPattern records an effect on a path, and returns the path in canonical form.
-	RecordEffectAndResolvePathOrPattern(kind effect.Kind, v Value, recursive bool) (path string, isPattern bool)
+	// RecordPathEffect records an effect on a path, and returns the path in canonical form.
+	RecordPathEffect(kind effect.Kind, v Value, recursive bool) (path string, isPattern bool)
 	// RecordURLContact records that a URL is contacted.
 	RecordURLContact(kind effect.Kind, v Value)
 	// RecordHostContact records that a host is contacted.
@@ -55,8 +55,8 @@ type AnalysisContext interface {
 	RedirectOutput(io *Streams, descriptor string, path Value, isAppend bool)
 	// DeliverOutput writes a command's output to its target, and returns the rest for the next command of a pipe.
 	DeliverOutput(io Streams, out Value) Value
-	// RunAndDeferEffects runs f, and holds back the effects that it reports until release is called.
-	RunAndDeferEffects(f func()) (release func())
+	// HoldBackEffects runs f, and holds back the effects that it reports until release is called.
+	HoldBackEffects(f func()) (release func())
 
 	// RecordExecuteEffect records that a program is run.
 	RecordExecuteEffect(argv []Value, program string, class effect.ProgramClass)
@@ -64,8 +64,8 @@ type AnalysisContext interface {
 	WalkUnknownProgram(argv []Value, io Streams) Value
 	// WalkWindowsCommand walks a Windows command.
 	WalkWindowsCommand(argv []Value, io Streams) Value
-	// RecordPathOrURLOfUnknownCommand checks a word of an unknown program for a path or URL.
-	RecordPathOrURLOfUnknownCommand(v Value)
+	// RecordPathOrURL checks a word of an unknown program for a path or URL.
+	RecordPathOrURL(v Value)
 	// WalkCommand walks a command with these words.
 	WalkCommand(argv []Value)
 	// WalkShellText walks shell text, and returns its output.

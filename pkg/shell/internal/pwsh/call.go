@@ -299,7 +299,7 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 			return abstract.Value{Text: folder, SourceSpan: p.textSpanInCommand}
 		}
 	case "moveto", "copyto":
-		at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, one, false)
+		at, pattern := p.analysisContext.RecordPathEffect(effect.WriteFile, one, false)
 		p.analysisContext.StoreFileContent(at, pattern, abstract.Unknown("a copy", recv.Taint))
 	case "gettext", "getdataobject", "getimage", "getfiledroplist":
 		if strings.Contains(name, "clipboard.") {
@@ -324,8 +324,8 @@ func (p *analyzer) recordMethodCall(recv abstract.Value, name string, args []abs
 			if plain.IsURL(a.Text) {
 				p.analysisContext.RecordURLContact(effect.HTTPRequest, a)
 			} else if isRootOrHomePath(a) {
-				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, a, false)
-				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a, false) // the method is unlisted, so it may also write the file
+				p.analysisContext.RecordPathEffect(effect.ReadFile, a, false)
+				p.analysisContext.RecordPathEffect(effect.WriteFile, a, false) // the method is unlisted, so it may also write the file
 			}
 		}
 	}
@@ -354,7 +354,7 @@ func (p *analyzer) recordNetworkOrFileMethodCall(method, dottedName string, resu
 		return abstract.Unknown(abstract.ClipForMessage(method), abstract.TaintNetwork), true
 	case "downloadfile", "downloadfileasync":
 		p.analysisContext.RecordURLContact(effect.HTTPRequest, one)
-		at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, arg(1), false)
+		at, pattern := p.analysisContext.RecordPathEffect(effect.WriteFile, arg(1), false)
 		p.analysisContext.StoreFileContent(at, pattern, abstract.Unknown("a download", abstract.TaintNetwork))
 	case "uploadstring", "uploaddata", "uploadfile", "uploadvalues", "postasync":
 		p.analysisContext.RecordURLContact(effect.HTTPRequest, one)
@@ -366,18 +366,18 @@ func (p *analyzer) recordNetworkOrFileMethodCall(method, dottedName string, resu
 	case "readalltext", "readallbytes", "readalllines", "readlines", "openread.", "opentext":
 		return p.analysisContext.RecordFileRead(one), true
 	case "writealltext", "writeallbytes", "writealllines", "appendalltext", "create.":
-		at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, one, false)
+		at, pattern := p.analysisContext.RecordPathEffect(effect.WriteFile, one, false)
 		p.analysisContext.StoreFileContent(at, pattern, arg(1))
 	case "delete":
 		if strings.Contains(dottedName, "io.") {
-			p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, one, len(args) > 1)
+			p.analysisContext.RecordPathEffect(effect.DeleteFile, one, len(args) > 1)
 		} else {
 			p.recordSystemChangingMethodCall(method)
 		}
 	case "copy", "move":
 		if strings.Contains(dottedName, "io.") {
 			content := p.analysisContext.RecordFileRead(one)
-			at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, arg(1), false)
+			at, pattern := p.analysisContext.RecordPathEffect(effect.WriteFile, arg(1), false)
 			p.analysisContext.StoreFileContent(at, pattern, content)
 		}
 	default:

@@ -14,12 +14,12 @@ import (
 // A cmdlet is an entry for a PowerShell command: the meaning of its parameters. The table is compiled from
 // cmdlets.yaml.
 type cmdlet struct {
-	name          string
-	aliases       []string
-	class         effect.ProgramClass
-	effect        effect.Kind // effect of every call, besides the effects of the parameters; "" if there is none
-	specialEffect specialEffectBeyondParams
-	params        []param // in the order of their positions
+	name     string
+	aliases  []string
+	class    effect.ProgramClass
+	effect   effect.Kind // effect of every call, besides the effects of the parameters; "" if there is none
+	behavior cmdletBehavior
+	params   []param // in the order of their positions
 }
 
 // A param is a parameter of a cmdlet.
@@ -56,30 +56,30 @@ const (
 	paramUseCalledMember   // a method or property of each object
 )
 
-// A specialEffectBeyondParams is an effect of a cmdlet that its parameters cannot describe.
-type specialEffectBeyondParams uint8
+// A cmdletBehavior is an effect of a cmdlet that its parameters cannot describe.
+type cmdletBehavior uint8
 
 const (
-	_                                 specialEffectBeyondParams = iota
-	specialEffectOutputsFileContent                             // outputs the content of files
-	specialEffectRunsInputCode                                  // runs its input as PowerShell text
-	specialEffectOutputsArgs                                    // outputs its arguments
-	specialEffectOutputsJoinedPath                              // outputs its arguments, joined to a path
-	specialEffectOutputsUnknown                                 // outputs an unknown value
-	specialEffectOutputsListedFiles                             // outputs the files that it lists
-	specialEffectRunsCodePerInput                               // runs code on each input object; its output is unknown
-	specialEffectOutputsSomeInput                               // outputs some of the input objects
-	specialEffectCreatesDotNetObject                            // creates a .NET object; a TCP client or a socket connects to a host
-	specialEffectChangesWorkingFolder                           // changes the working folder to its first argument
-	specialEffectSetsAlias                                      // its arguments are an alias and a command
-	specialEffectSetsVariable                                   // sets the variable that its first argument names to its second argument
-	specialEffectLoadsModulePath                                // loads code from a path in its arguments
-	specialEffectMayRunProgram                                  // may run a program given in its arguments
-	specialEffectLoadsTypes                                     // loads or compiles code
-	specialEffectAsksUserPassword                               // outputs a password that the user enters
-	specialEffectRevealsPassword                                // may show a password as plain text
-	specialEffectUnpacksArchive                                 // unpacks an archive into a folder
-	specialEffectCreatesItem                                    // creates a file, folder or link
+	_                                  cmdletBehavior = iota
+	cmdletBehaviorOutputsFileContent                  // outputs the content of files
+	cmdletBehaviorRunsInputCode                       // runs its input as PowerShell text
+	cmdletBehaviorOutputsArgs                         // outputs its arguments
+	cmdletBehaviorOutputsJoinedPath                   // outputs its arguments, joined to a path
+	cmdletBehaviorOutputsUnknownValue                 // outputs an unknown value
+	cmdletBehaviorOutputsFileList                     // outputs the files that it lists
+	cmdletBehaviorRunsCodePerInput                    // runs code on each input object; its output is unknown
+	cmdletBehaviorOutputsInputSubset                  // outputs some of the input objects
+	cmdletBehaviorCreatesDotNetObject                 // creates a .NET object; a TCP client or a socket connects to a host
+	cmdletBehaviorChangesWorkingFolder                // changes the working folder to its first argument
+	cmdletBehaviorSetsAlias                           // its arguments are an alias and a command
+	cmdletBehaviorSetsVariable                        // sets the variable that its first argument names to its second argument
+	cmdletBehaviorLoadsModulePath                     // loads code from a path in its arguments
+	cmdletBehaviorMayRunProgram                       // may run a program given in its arguments
+	cmdletBehaviorLoadsTypes                          // loads or compiles code
+	cmdletBehaviorAsksUserPassword                    // outputs a password that the user enters
+	cmdletBehaviorRevealsPassword                     // may show a password as plain text
+	cmdletBehaviorUnpacksArchive                      // unpacks an archive into a folder
+	cmdletBehaviorCreatesItem                         // creates a file, folder or link
 )
 
 var cmdletIndex = sync.OnceValue(func() map[string]*cmdlet {
@@ -153,7 +153,7 @@ func (p *analyzer) recordRemoteChange(argv []abstract.Value, lowerCommandName st
 	if means == "" {
 		means = "change"
 	}
-	p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: lowerCommandName, RemoteOperationVerb: means, Harms: effect.HarmsOfRemoteChange(means), Span: p.textSpanInCommand})
+	p.analysisContext.RecordEffect(effect.Effect{Kind: effect.ChangeRemoteSystem, Program: lowerCommandName, RemoteOperationVerb: means, Harms: effect.HarmsOfRemoteOperation(means), Span: p.textSpanInCommand})
 }
 
 // permissionGrantingNounPattern matches nouns of commands that grant rights.

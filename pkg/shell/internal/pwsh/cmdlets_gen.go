@@ -16,7 +16,7 @@ var cmdlets = [...]cmdlet{
 	}},
 	{name: "add-localgroupmember", class: effect.Privileged, effect: effect.ChangeSystem},
 	{name: "add-mppreference", class: effect.Privileged, effect: effect.ChangeSystem},
-	{name: "add-type", class: effect.UnknownClass, specialEffect: specialEffectLoadsTypes, params: []param{
+	{name: "add-type", class: effect.UnknownClass, behavior: cmdletBehaviorLoadsTypes, params: []param{
 		{"typedefinition", paramUseNoEffect, true, false},
 		{"assemblyname", paramUseNoEffect, false, false},
 		{"path", paramUseNoEffect, false, false},
@@ -49,7 +49,7 @@ var cmdlets = [...]cmdlet{
 		{"force", paramUseSwitch, false, false},
 		{"compressionlevel", paramUseNoEffect, false, false},
 	}},
-	{name: "convertfrom-securestring", class: effect.ReadOnly, specialEffect: specialEffectRevealsPassword, params: []param{
+	{name: "convertfrom-securestring", class: effect.ReadOnly, behavior: cmdletBehaviorRevealsPassword, params: []param{
 		{"securestring", paramUseNoEffect, true, false},
 		{"securekey", paramUseNoEffect, false, false},
 		{"key", paramUseNoEffect, false, false},
@@ -75,7 +75,7 @@ var cmdlets = [...]cmdlet{
 		{"computername", paramUseContactHost, true, false},
 		{"credential", paramUseNoEffect, false, false},
 	}},
-	{name: "expand-archive", class: effect.LocalWrite, specialEffect: specialEffectUnpacksArchive, params: []param{
+	{name: "expand-archive", class: effect.LocalWrite, behavior: cmdletBehaviorUnpacksArchive, params: []param{
 		{"path", paramUseReadPath, true, true},
 		{"destinationpath", paramUseCreateFolder, true, false},
 		{"literalpath", paramUseReadPath, false, false},
@@ -103,7 +103,7 @@ var cmdlets = [...]cmdlet{
 		{"protectto", paramUseNoEffect, false, false},
 		{"cryptoalgorithmoption", paramUseNoEffect, false, false},
 	}},
-	{name: "foreach-object", aliases: []string{"%", "foreach"}, class: effect.ReadOnly, specialEffect: specialEffectRunsCodePerInput, params: []param{
+	{name: "foreach-object", aliases: []string{"%", "foreach"}, class: effect.ReadOnly, behavior: cmdletBehaviorRunsCodePerInput, params: []param{
 		{"process", paramUseScriptBlock, false, false},
 		{"membername", paramUseCalledMember, true, false},
 		{"argumentlist", paramUseNoEffect, true, false},
@@ -115,7 +115,7 @@ var cmdlets = [...]cmdlet{
 	{name: "get-acl", class: effect.ReadOnly, params: []param{
 		{"path", paramUseListPath, true, false},
 	}},
-	{name: "get-childitem", aliases: []string{"gci", "ls", "dir"}, class: effect.ReadOnly, specialEffect: specialEffectOutputsListedFiles, params: []param{
+	{name: "get-childitem", aliases: []string{"gci", "ls", "dir"}, class: effect.ReadOnly, behavior: cmdletBehaviorOutputsFileList, params: []param{
 		{"path", paramUseListPath, true, true},
 		{"filter", paramUseNoEffect, true, false},
 		{"literalpath", paramUseListPath, false, false},
@@ -140,7 +140,7 @@ var cmdlets = [...]cmdlet{
 		{"property", paramUseNoEffect, false, false},
 	}},
 	{name: "get-clipboard", aliases: []string{"gcb"}, class: effect.ReadOnly, effect: effect.ReadClipboard},
-	{name: "get-content", aliases: []string{"gc", "cat", "type"}, class: effect.ReadOnly, specialEffect: specialEffectOutputsFileContent, params: []param{
+	{name: "get-content", aliases: []string{"gc", "cat", "type"}, class: effect.ReadOnly, behavior: cmdletBehaviorOutputsFileContent, params: []param{
 		{"path", paramUseReadPath, true, true},
 		{"literalpath", paramUseReadPath, false, false},
 		{"raw", paramUseSwitch, false, false},
@@ -153,7 +153,7 @@ var cmdlets = [...]cmdlet{
 		{"first", paramUseNoEffect, false, false},
 		{"asbytestream", paramUseSwitch, false, false},
 	}},
-	{name: "get-credential", class: effect.ReadOnly, specialEffect: specialEffectAsksUserPassword, params: []param{
+	{name: "get-credential", class: effect.ReadOnly, behavior: cmdletBehaviorAsksUserPassword, params: []param{
 		{"credential", paramUseNoEffect, true, false},
 		{"username", paramUseNoEffect, false, false},
 		{"message", paramUseNoEffect, false, false},
@@ -164,7 +164,7 @@ var cmdlets = [...]cmdlet{
 		{"literalpath", paramUseReadPath, false, false},
 		{"algorithm", paramUseNoEffect, false, false},
 	}},
-	{name: "get-item", aliases: []string{"gi"}, class: effect.ReadOnly, specialEffect: specialEffectOutputsListedFiles, params: []param{
+	{name: "get-item", aliases: []string{"gi"}, class: effect.ReadOnly, behavior: cmdletBehaviorOutputsFileList, params: []param{
 		{"path", paramUseListPath, true, true},
 		{"literalpath", paramUseListPath, false, false},
 		{"force", paramUseSwitch, false, false},
@@ -208,7 +208,7 @@ var cmdlets = [...]cmdlet{
 		{"delimiter", paramUseNoEffect, false, false},
 		{"literalpath", paramUseReadPath, false, false},
 	}},
-	{name: "import-module", aliases: []string{"ipmo"}, class: effect.UnknownClass, specialEffect: specialEffectLoadsModulePath, params: []param{
+	{name: "import-module", aliases: []string{"ipmo"}, class: effect.UnknownClass, behavior: cmdletBehaviorLoadsModulePath, params: []param{
 		{"name", paramUseNoEffect, true, false},
 		{"force", paramUseSwitch, false, false},
 		{"disablenamechecking", paramUseSwitch, false, false},
@@ -228,7 +228,7 @@ var cmdlets = [...]cmdlet{
 		{"name", paramUseNoEffect, true, false},
 		{"force", paramUseSwitch, false, false},
 	}},
-	{name: "invoke-cimmethod", aliases: []string{"icim"}, class: effect.Privileged, effect: effect.ChangeSystem, specialEffect: specialEffectMayRunProgram, params: []param{
+	{name: "invoke-cimmethod", aliases: []string{"icim"}, class: effect.Privileged, effect: effect.ChangeSystem, behavior: cmdletBehaviorMayRunProgram, params: []param{
 		{"classname", paramUseNoEffect, true, false},
 		{"methodname", paramUseNoEffect, true, false},
 		{"arguments", paramUseProgramArgs, false, false},
@@ -242,7 +242,7 @@ var cmdlets = [...]cmdlet{
 		{"argumentlist", paramUseNoEffect, false, false},
 		{"filepath", paramUseNoEffect, false, false},
 	}},
-	{name: "invoke-expression", aliases: []string{"iex"}, class: effect.UnknownClass, specialEffect: specialEffectRunsInputCode, params: []param{
+	{name: "invoke-expression", aliases: []string{"iex"}, class: effect.UnknownClass, behavior: cmdletBehaviorRunsInputCode, params: []param{
 		{"command", paramUsePowerShellCode, true, false},
 	}},
 	{name: "invoke-item", aliases: []string{"ii"}, class: effect.LocalWrite, params: []param{
@@ -287,14 +287,14 @@ var cmdlets = [...]cmdlet{
 		{"skipcertificatecheck", paramUseSwitch, false, false},
 		{"erroraction", paramUseNoEffect, false, false},
 	}},
-	{name: "invoke-wmimethod", aliases: []string{"iwmi"}, class: effect.Privileged, effect: effect.ChangeSystem, specialEffect: specialEffectMayRunProgram, params: []param{
+	{name: "invoke-wmimethod", aliases: []string{"iwmi"}, class: effect.Privileged, effect: effect.ChangeSystem, behavior: cmdletBehaviorMayRunProgram, params: []param{
 		{"class", paramUseNoEffect, true, false},
 		{"name", paramUseNoEffect, true, false},
 		{"argumentlist", paramUseProgramArgs, false, false},
 		{"computername", paramUseContactHost, false, false},
 		{"path", paramUseNoEffect, false, false},
 	}},
-	{name: "join-path", class: effect.ReadOnly, specialEffect: specialEffectOutputsJoinedPath, params: []param{
+	{name: "join-path", class: effect.ReadOnly, behavior: cmdletBehaviorOutputsJoinedPath, params: []param{
 		{"path", paramUseNoEffect, true, false},
 		{"childpath", paramUseNoEffect, true, false},
 		{"additionalchildpath", paramUseNoEffect, true, false},
@@ -312,11 +312,11 @@ var cmdlets = [...]cmdlet{
 		{"literalpath", paramUseMovePathAway, false, false},
 		{"force", paramUseSwitch, false, false},
 	}},
-	{name: "new-alias", aliases: []string{"nal"}, class: effect.LocalWrite, specialEffect: specialEffectSetsAlias, params: []param{
+	{name: "new-alias", aliases: []string{"nal"}, class: effect.LocalWrite, behavior: cmdletBehaviorSetsAlias, params: []param{
 		{"name", paramUseNoEffect, true, false},
 		{"value", paramUseNoEffect, true, false},
 	}},
-	{name: "new-item", aliases: []string{"ni"}, class: effect.LocalWrite, specialEffect: specialEffectCreatesItem, params: []param{
+	{name: "new-item", aliases: []string{"ni"}, class: effect.LocalWrite, behavior: cmdletBehaviorCreatesItem, params: []param{
 		{"path", paramUseWritePath, true, false},
 		{"itemtype", paramUseNoEffect, false, false},
 		{"name", paramUseNoEffect, false, false},
@@ -335,7 +335,7 @@ var cmdlets = [...]cmdlet{
 	}},
 	{name: "new-localuser", class: effect.Privileged, effect: effect.ChangeSystem},
 	{name: "new-netfirewallrule", class: effect.Privileged, effect: effect.ChangeSystem},
-	{name: "new-object", class: effect.UnknownClass, specialEffect: specialEffectCreatesDotNetObject, params: []param{
+	{name: "new-object", class: effect.UnknownClass, behavior: cmdletBehaviorCreatesDotNetObject, params: []param{
 		{"typename", paramUseNoEffect, true, false},
 		{"argumentlist", paramUseNoEffect, true, false},
 		{"comobject", paramUseNoEffect, false, false},
@@ -354,7 +354,7 @@ var cmdlets = [...]cmdlet{
 		{"startuptype", paramUseNoEffect, false, false},
 		{"displayname", paramUseNoEffect, false, false},
 	}},
-	{name: "out-file", class: effect.LocalWrite, specialEffect: specialEffectOutputsUnknown, params: []param{
+	{name: "out-file", class: effect.LocalWrite, behavior: cmdletBehaviorOutputsUnknownValue, params: []param{
 		{"filepath", paramUseWritePath, true, false},
 		{"encoding", paramUseNoEffect, false, false},
 		{"append", paramUseSwitch, false, false},
@@ -364,7 +364,7 @@ var cmdlets = [...]cmdlet{
 		{"noclobber", paramUseSwitch, false, false},
 		{"width", paramUseNoEffect, false, false},
 	}},
-	{name: "push-location", aliases: []string{"pushd"}, class: effect.ReadOnly, specialEffect: specialEffectChangesWorkingFolder, params: []param{
+	{name: "push-location", aliases: []string{"pushd"}, class: effect.ReadOnly, behavior: cmdletBehaviorChangesWorkingFolder, params: []param{
 		{"path", paramUseNoEffect, true, false},
 	}},
 	{name: "register-scheduledtask", class: effect.Privileged, effect: effect.Persist, params: []param{
@@ -450,7 +450,7 @@ var cmdlets = [...]cmdlet{
 		{"aclobject", paramUseNoEffect, true, false},
 	}},
 	{name: "set-aduser", class: effect.Privileged, effect: effect.ChangeSystem},
-	{name: "set-alias", aliases: []string{"sal"}, class: effect.LocalWrite, specialEffect: specialEffectSetsAlias, params: []param{
+	{name: "set-alias", aliases: []string{"sal"}, class: effect.LocalWrite, behavior: cmdletBehaviorSetsAlias, params: []param{
 		{"name", paramUseNoEffect, true, false},
 		{"value", paramUseNoEffect, true, false},
 		{"scope", paramUseNoEffect, false, false},
@@ -490,7 +490,7 @@ var cmdlets = [...]cmdlet{
 		{"type", paramUseNoEffect, false, false},
 		{"force", paramUseSwitch, false, false},
 	}},
-	{name: "set-location", aliases: []string{"cd", "chdir", "sl"}, class: effect.ReadOnly, specialEffect: specialEffectChangesWorkingFolder, params: []param{
+	{name: "set-location", aliases: []string{"cd", "chdir", "sl"}, class: effect.ReadOnly, behavior: cmdletBehaviorChangesWorkingFolder, params: []param{
 		{"path", paramUseNoEffect, true, false},
 		{"literalpath", paramUseNoEffect, false, false},
 	}},
@@ -505,7 +505,7 @@ var cmdlets = [...]cmdlet{
 		{"startuptype", paramUseNoEffect, false, false},
 		{"status", paramUseNoEffect, false, false},
 	}},
-	{name: "set-variable", aliases: []string{"sv", "set"}, class: effect.ReadOnly, specialEffect: specialEffectSetsVariable, params: []param{
+	{name: "set-variable", aliases: []string{"sv", "set"}, class: effect.ReadOnly, behavior: cmdletBehaviorSetsVariable, params: []param{
 		{"name", paramUseNoEffect, true, false},
 		{"value", paramUseNoEffect, true, false},
 	}},
@@ -586,17 +586,17 @@ var cmdlets = [...]cmdlet{
 		{"taskname", paramUseNoEffect, true, false},
 		{"confirm", paramUseNoEffect, false, false},
 	}},
-	{name: "where-object", aliases: []string{"?", "where"}, class: effect.ReadOnly, specialEffect: specialEffectOutputsSomeInput, params: []param{
+	{name: "where-object", aliases: []string{"?", "where"}, class: effect.ReadOnly, behavior: cmdletBehaviorOutputsInputSubset, params: []param{
 		{"filterscript", paramUseScriptBlock, true, false},
 		{"property", paramUseNoEffect, false, false},
 		{"value", paramUseNoEffect, false, false},
 		{"eq", paramUseSwitch, false, false},
 		{"match", paramUseSwitch, false, false},
 	}},
-	{name: "write-host", class: effect.ReadOnly, specialEffect: specialEffectOutputsArgs, params: []param{
+	{name: "write-host", class: effect.ReadOnly, behavior: cmdletBehaviorOutputsArgs, params: []param{
 		{"object", paramUseNoEffect, true, false},
 	}},
-	{name: "write-output", aliases: []string{"echo", "write"}, class: effect.ReadOnly, specialEffect: specialEffectOutputsArgs, params: []param{
+	{name: "write-output", aliases: []string{"echo", "write"}, class: effect.ReadOnly, behavior: cmdletBehaviorOutputsArgs, params: []param{
 		{"inputobject", paramUseNoEffect, true, false},
 	}},
 }

@@ -33,7 +33,7 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 		name = v
 		c = findCmdlet(strings.ToLower(name.Text))
 	}
-	if in.HasPathPerLine && c != nil && (c.specialEffect == specialEffectRunsCodePerInput || c.specialEffect == specialEffectOutputsSomeInput) {
+	if in.HasPathPerLine && c != nil && (c.behavior == cmdletBehaviorRunsCodePerInput || c.behavior == cmdletBehaviorOutputsInputSubset) {
 		p.analysisContext.SetVariable("ps:_", in)
 		p.analysisContext.SetVariable("ps:psitem", in)
 		defer func() {
@@ -43,7 +43,7 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	}
 	var args []psArg
 	var io abstract.Streams
-	defer p.analysisContext.RunAndDeferEffects(func() { args, io = p.parseCommandArguments(c, in) })()
+	defer p.analysisContext.HoldBackEffects(func() { args, io = p.parseCommandArguments(c, in) })()
 	if !name.IsLiteral() {
 		return p.analysisContext.WalkUnknownProgram(append([]abstract.Value{name}, argumentValues(args)...), io)
 	}
@@ -77,7 +77,7 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 		p.recordRemoteChange(argv, lower)
 		out = abstract.UnknownOutput(lower, in.Taint)
 		for _, v := range argv[1:] {
-			p.analysisContext.RecordPathOrURLOfUnknownCommand(v)
+			p.analysisContext.RecordPathOrURL(v)
 			out.Taint |= v.Taint
 		}
 		if in.HasPathPerLine && commandsForwardingInputObjects[lower] {
@@ -223,7 +223,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 			p.skipCharSetAndComments(" \t\r\n")
 		case c == '\'' || c == '"' || c == '(' || c == '$' || c == '@' || c == '{' || c == '[' && p.pos == start:
 			v := p.parseOperand()
-			text, names = v.Text, v.PathListFileNamePatternLines
+			text, names = v.Text, v.ListedFileNamePatterns
 			b.Add(v)
 		default:
 			b.AddLiteral(p.parseBareWord())
@@ -237,7 +237,7 @@ func (p *analyzer) parseArgument() abstract.Value {
 	}
 	v := b.Value()
 	if v.HasPathPerLine && names != "" && v.Text == text { // the argument consists only of the list of paths
-		v.PathListFileNamePatternLines = names
+		v.ListedFileNamePatterns = names
 	}
 	v.SourceSpan = p.textSpanInCommand
 	return v
@@ -270,12 +270,12 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 		}
 		switch a.use {
 		case paramUseReadPath:
-			read = p.analysisContext.RecordFileRead(abstract.EffectPathPatternFromWindowsGlob(v))
+			read = p.analysisContext.RecordFileRead(abstract.PatternFromWindowsGlob(v))
 			if recursive {
-				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, abstract.EffectPathPatternFromWindowsGlob(v), true)
+				p.analysisContext.RecordPathEffect(effect.ReadFile, abstract.PatternFromWindowsGlob(v), true)
 			}
 			out.Taint |= read.Taint
-			if read.IsLiteral() && c.specialEffect == specialEffectOutputsFileContent {
+			if read.IsLiteral() && c.behavior == cmdletBehaviorOutputsFileContent {
 				out = read
 			}
 			if posts && c.class == effect.Network {
@@ -312,26 +312,26 @@ func (p *analyzer) walkCmdlet(c *cmdlet, args []psArg, io abstract.Streams) abst
 		}
 	}
 	p.recordRemoteDeletion(c, args)
-	p.recordSpecialEffect(c, args, in, program, programArgs)
-	if c.specialEffect == specialEffectRunsInputCode {
+	p.recordCmdletBehavior(c, args, in, program, programArgs)
+	if c.behavior == cmdletBehaviorRunsInputCode {
 		return p.walkEvaluatedCode(in)
 	}
 	p.storeWrittenFiles(c, args, written, in, read)
-	switch c.specialEffect {
-	case specialEffectOutputsArgs:
+	switch c.behavior {
+	case cmdletBehaviorOutputsArgs:
 		return abstract.JoinWithSpaces(argumentValues(args))
-	case specialEffectOutputsJoinedPath:
+	case cmdletBehaviorOutputsJoinedPath:
 		return joinedPath(args)
-	case specialEffectOutputsSomeInput:
+	case cmdletBehaviorOutputsInputSubset:
 		if in.HasPathPerLine {
 			return unknownSubsetOfFiles(in)
 		}
 		return abstract.Unknown("…", out.Taint)
-	case specialEffectOutputsListedFiles:
+	case cmdletBehaviorOutputsFileList:
 		return listingCmdletOutput(c, args, out)
-	case specialEffectOutputsUnknown, specialEffectRunsCodePerInput:
+	case cmdletBehaviorOutputsUnknownValue, cmdletBehaviorRunsCodePerInput:
 		return abstract.Unknown("…", out.Taint)
-	case specialEffectAsksUserPassword:
+	case cmdletBehaviorAsksUserPassword:
 		v := abstract.Unknown("…", abstract.TaintCredentialVariable)
 		v.SecretDescription = "what the user types in"
 		return v
@@ -379,8 +379,8 @@ var commandsForwardingInputObjects = map[string]bool{"select-object": true, "sor
 
 // unknownSubsetOfFiles returns an unknown selection of the files in a list.
 func unknownSubsetOfFiles(fileList abstract.Value) abstract.Value {
-	if fileList.PathListFileNamePatternLines == "" && strings.HasSuffix(fileList.Text, "/**") {
-		fileList.PathListFileNamePatternLines = "?*"
+	if fileList.ListedFileNamePatterns == "" && strings.HasSuffix(fileList.Text, "/**") {
+		fileList.ListedFileNamePatterns = "?*"
 	}
 	return fileList
 }
@@ -397,7 +397,7 @@ func addPipedArguments(c *cmdlet, args []psArg, in abstract.Value) []psArg {
 		}) {
 			continue
 		}
-		if in.HasPathPerLine || p.valueUse != paramUseReadPath && p.valueUse != paramUseListPath || in.IsLiteral() && (c.specialEffect == specialEffectOutputsFileContent || p.valueUse == paramUseListPath) {
+		if in.HasPathPerLine || p.valueUse != paramUseReadPath && p.valueUse != paramUseListPath || in.IsLiteral() && (c.behavior == cmdletBehaviorOutputsFileContent || p.valueUse == paramUseListPath) {
 			args = append(args, psArg{param: p.name, use: p.valueUse, val: in, hasValue: true})
 		}
 	}
@@ -417,7 +417,7 @@ func listingCmdletOutput(c *cmdlet, args []psArg, unknownOutput abstract.Value) 
 		switch {
 		case !a.hasValue:
 		case a.use == paramUseListPath && folders == 0:
-			root := abstract.EffectPathPatternFromWindowsGlob(a.val)
+			root := abstract.PatternFromWindowsGlob(a.val)
 			v.DoubleStarExcludesDotDot = root.IsLiteral()
 			if root.IsGlobPattern && !root.FullyUnknown { // a glob lists the files that match it, not the content of a folder
 				tail = ""
@@ -447,7 +447,7 @@ func listingCmdletOutput(c *cmdlet, args []psArg, unknownOutput abstract.Value) 
 			tail = "/*"
 		}
 		v.Text += tail
-		v.PathListFileNamePatternLines = strings.Join(names, "\n")
+		v.ListedFileNamePatterns = strings.Join(names, "\n")
 	}
 	return v
 }
@@ -517,7 +517,7 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 	kind := map[parameterUse]effect.Kind{paramUseWritePath: effect.WriteFile, paramUseDeletePath: effect.DeleteFile, paramUseMovePathAway: effect.MoveFile, paramUseSetPermissions: effect.ChangePermissions, paramUseCreateFolder: effect.CreateDirectory, paramUseListPath: effect.ListDirectory}[u]
 	var out []abstract.OutputTarget
 	for _, one := range p.splitPaths(v) {
-		path, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(kind, abstract.EffectPathPatternFromWindowsGlob(one), recursive)
+		path, pattern := p.analysisContext.RecordPathEffect(kind, abstract.PatternFromWindowsGlob(one), recursive)
 		if u == paramUseWritePath {
 			out = append(out, abstract.OutputTarget{Path: path, PathIsGlobPattern: pattern})
 		}
@@ -527,11 +527,11 @@ func (p *analyzer) recordPathEffect(c *cmdlet, u parameterUse, v abstract.Value,
 
 // splitPaths splits a list of paths that parseArgument joined with spaces.
 func (p *analyzer) splitPaths(v abstract.Value) []abstract.Value {
-	if names := strings.Fields(v.PathListFileNamePatternLines); v.HasPathPerLine && len(names) > 0 {
+	if names := strings.Fields(v.ListedFileNamePatterns); v.HasPathPerLine && len(names) > 0 {
 		out := make([]abstract.Value, 0, len(names))
 		for _, name := range names {
 			one := v
-			one.PathListFileNamePatternLines, one.Text = "", v.Text+"/"+name
+			one.ListedFileNamePatterns, one.Text = "", v.Text+"/"+name
 			if folder, ok := strings.CutSuffix(v.Text, "/*"); ok {
 				one.Text, one.DoubleStarExcludesDotDot = folder+"/"+name, false
 			}
@@ -562,8 +562,8 @@ func (p *analyzer) recordUnpacking(args []psArg) {
 	}
 }
 
-// recordLink records a new item that is a link.
-func (p *analyzer) recordLink(args []psArg) {
+// recordFileSystemLink records a new item that is a link.
+func (p *analyzer) recordFileSystemLink(args []psArg) {
 	is := false
 	var at, to abstract.Value
 	for _, a := range args {
@@ -582,9 +582,9 @@ func (p *analyzer) recordLink(args []psArg) {
 	}
 }
 
-// recordSpecialEffect walks the program that the arguments of a cmdlet name, if there is one, and records the
-// effect c.specialEffect, which the parameters of the cmdlet cannot describe.
-func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
+// recordCmdletBehavior walks the program that the arguments of a cmdlet name, if there is one, and records the
+// effect c.behavior, which the parameters of the cmdlet cannot describe.
+func (p *analyzer) recordCmdletBehavior(c *cmdlet, args []psArg, in, program abstract.Value, programArgs []abstract.Value) {
 	switch {
 	case program.Text != "" && program.IsLiteral():
 		if plain.IsURL(program.Text) {
@@ -601,8 +601,8 @@ func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abst
 	case program.IsGlobPattern:
 		p.analysisContext.WalkUnknownProgram(append([]abstract.Value{program}, programArgs...), abstract.Streams{Stdin: in})
 	}
-	switch c.specialEffect {
-	case specialEffectCreatesDotNetObject:
+	switch c.behavior {
+	case cmdletBehaviorCreatesDotNetObject:
 		for _, a := range args {
 			lower := strings.ToLower(a.val.Text)
 			if strings.Contains(lower, "tcpclient") || strings.Contains(lower, "sockets.socket") {
@@ -619,35 +619,35 @@ func (p *analyzer) recordSpecialEffect(c *cmdlet, args []psArg, in, program abst
 				p.recordConnection(host)
 			}
 		}
-	case specialEffectChangesWorkingFolder:
+	case cmdletBehaviorChangesWorkingFolder:
 		if len(args) > 0 {
 			p.analysisContext.ChangeFolder(args[0].val)
 		}
-	case specialEffectSetsAlias:
+	case cmdletBehaviorSetsAlias:
 		if vals := argumentValues(args); len(vals) > 1 && vals[0].IsLiteral() {
 			p.analysisContext.SetVariable("psalias:"+strings.ToLower(vals[0].Text), vals[1])
 		}
-	case specialEffectSetsVariable:
+	case cmdletBehaviorSetsVariable:
 		if vals := argumentValues(args); len(vals) > 1 && vals[0].IsLiteral() {
 			p.analysisContext.SetVariable("ps:"+strings.ToLower(vals[0].Text), vals[1])
 		}
-	case specialEffectLoadsModulePath:
+	case cmdletBehaviorLoadsModulePath:
 		for _, a := range args {
 			if strings.ContainsAny(a.val.Text, `/\`) {
 				p.analysisContext.WalkCodeFile(a.val, "powershell", p.textSpanInCommand)
 			}
 		}
-	case specialEffectMayRunProgram:
+	case cmdletBehaviorMayRunProgram:
 		p.scriptEvaluatesTextOrStartsShell = true
-	case specialEffectRevealsPassword:
+	case cmdletBehaviorRevealsPassword:
 		if slices.ContainsFunc(args, func(a psArg) bool { return a.param == "asplaintext" }) {
 			p.recordRevealedPassword()
 		}
-	case specialEffectLoadsTypes:
+	case cmdletBehaviorLoadsTypes:
 		p.recordAddType(c, args)
-	case specialEffectUnpacksArchive:
+	case cmdletBehaviorUnpacksArchive:
 		p.recordUnpacking(args)
-	case specialEffectCreatesItem:
-		p.recordLink(args)
+	case cmdletBehaviorCreatesItem:
+		p.recordFileSystemLink(args)
 	}
 }

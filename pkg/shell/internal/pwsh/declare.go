@@ -121,7 +121,7 @@ func (p *analyzer) parseDeclaration(keyword string) bool {
 		}
 		start := p.pos
 		if keyword == "enum" {
-			p.parseEnumerator()
+			p.parseEnumMember()
 		} else {
 			p.parseClassMember()
 		}
@@ -132,8 +132,8 @@ func (p *analyzer) parseDeclaration(keyword string) bool {
 	return true
 }
 
-// parseEnumerator parses a name of an enum, and its value.
-func (p *analyzer) parseEnumerator() {
+// parseEnumMember parses a name of an enum, and its value.
+func (p *analyzer) parseEnumMember() {
 	if p.text[p.pos] == '[' && p.parseAttribute() {
 		return
 	}
@@ -205,7 +205,7 @@ func (p *analyzer) recordAddType(c *cmdlet, args []psArg) {
 	for _, a := range args {
 		switch {
 		case a.param == "path" || a.param == "literalpath":
-			p.analysisContext.WalkCodeFile(abstract.EffectPathPatternFromWindowsGlob(a.val), "code", p.textSpanInCommand)
+			p.analysisContext.WalkCodeFile(abstract.PatternFromWindowsGlob(a.val), "code", p.textSpanInCommand)
 			loads = true
 		case a.param == "assemblyname" && areSystemAssemblies(a.val):
 			loads = true

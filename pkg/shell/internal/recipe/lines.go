@@ -163,7 +163,7 @@ func plistCodeBlocks(text string) []CodeBlock {
 	for _, m := range plistProgramPattern().FindAllStringSubmatch(text, -1) {
 		var words []string
 		for _, w := range plistStringPattern().FindAllStringSubmatch(m[1], -1) {
-			word, _ := decode.Unescape(w[1], decode.HTMLReferences, nil)
+			word, _ := decode.Unescape(w[1], decode.HTMLReferenceEscapes, nil)
 			words = append(words, word)
 		}
 		if len(words) > 0 {

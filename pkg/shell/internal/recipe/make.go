@@ -7,15 +7,15 @@ import (
 	"github.com/shieldcli/shield/internal/prefilter"
 )
 
-// maxExpandedBytesPlusTargetsPerMakefile is the maximum number of bytes expanded and targets compared for one Makefile.
-const maxExpandedBytesPlusTargetsPerMakefile = 1 << 20
+// makefileExpansionBudget is the maximum number of bytes expanded and targets compared for one Makefile.
+const makefileExpansionBudget = 1 << 20
 
 // A makefile is a parsed Makefile.
 type makefile struct {
 	vars                              map[string]string
 	rules                             []makeRule
 	parseTimeCommands                 []string // commands that run while the Makefile is parsed
-	remainingBytesAndTargets          int      // remaining budget of maxExpandedBytesPlusTargetsPerMakefile
+	remainingExpansionBudget          int      // remaining budget of makefileExpansionBudget
 	resultDiscardingMakeFunctionDepth int      // nesting of make functions whose result is discarded or replaced by a placeholder
 }
 
@@ -53,8 +53,8 @@ func (m *makefile) codeBlocks(goals []string) (blocks []CodeBlock, isComplete bo
 
 // spendBudget takes n off the budget, and reports whether some is left.
 func (m *makefile) spendBudget(n int) bool {
-	m.remainingBytesAndTargets -= n
-	return m.remainingBytesAndTargets > 0
+	m.remainingExpansionBudget -= n
+	return m.remainingExpansionBudget > 0
 }
 
 var justVariablePattern = prefilter.LazyRegexp(`\{\{\s*([\w-]+)\s*\}\}`)
@@ -106,7 +106,7 @@ func parseMakefile(text string, keepFirstConditionalValue bool) *makefile {
 	r := &makeReader{
 		makefile: &makefile{
 			vars:                     map[string]string{"MAKE": "make", "CC": "cc", "CXX": "c++", "AR": "ar", "RM": "rm -f", "LD": "ld", "SHELL": "sh", ".RECIPEPREFIX": "\t"},
-			remainingBytesAndTargets: maxExpandedBytesPlusTargetsPerMakefile,
+			remainingExpansionBudget: makefileExpansionBudget,
 		},
 		lines: splitIntoLogicalLines(text), definedVariables: map[string]bool{}, keepsFirstConditionalValue: keepFirstConditionalValue,
 	}

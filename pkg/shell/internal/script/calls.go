@@ -130,7 +130,7 @@ func (p *script) recordCall(f operand, args []operand) operand {
 		for _, a := range args {
 			p.recordEffectsUnlessUsedByCall(a)
 			if writes && isRootOrHomePath(a) {
-				p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, a.Value, false)
+				p.analysisContext.RecordPathEffect(effect.WriteFile, a.Value, false)
 			}
 		}
 		t := f.Taint | combinedTaint(args)
@@ -243,7 +243,7 @@ func (p *script) recordCallEffect(r callEffect, dottedName string, first operand
 		p.recordConnection(args)
 		result.Taint |= abstract.TaintSocket
 	case callEffectListen:
-		p.recordListener(dottedName, first)
+		p.recordNetworkListener(dottedName, first)
 	case callEffectRunCallback:
 		if !first.isList && !first.FullyUnknown && first.dottedName == "" {
 			p.walkEvaluatedCode(dottedName, path)

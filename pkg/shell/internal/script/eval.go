@@ -502,7 +502,7 @@ func (p *script) resolveMember(o operand, member string) operand {
 		return out
 	}
 	recv := o
-	if p.language == "ruby" && p.isLastNameCalledWithoutArguments() {
+	if p.language == "ruby" && p.isMethodCallWithoutArguments() {
 		if v, ok := p.computeMethodCallResult(member, recv, nil); ok {
 			return v
 		}
@@ -510,8 +510,8 @@ func (p *script) resolveMember(o operand, member string) operand {
 	return operand{dottedName: "." + member, Value: recv.Value, elements: recv.elements, loopVariableValues: recv.loopVariableValues, isList: recv.isList, nestedListElementCount: recv.nestedListElementCount, isArchive: recv.isArchive}
 }
 
-// isLastNameCalledWithoutArguments reports whether a method is called without arguments and parentheses.
-func (p *script) isLastNameCalledWithoutArguments() bool {
+// isMethodCallWithoutArguments reports whether a method is called without arguments and parentheses.
+func (p *script) isMethodCallWithoutArguments() bool {
 	if p.pos >= len(p.tokens) || p.tokens[p.pos].hasNewlineBefore {
 		return true
 	}

@@ -40,9 +40,9 @@ func (p *script) recordFileEffect(r callEffect, dottedName string, path abstract
 		}
 		p.recordDeletion(args, !strings.HasSuffix(dottedName, "rmdir"))
 	case callEffectListFolder:
-		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ListDirectory, path, strings.HasSuffix(dottedName, "walk") || strings.HasSuffix(dottedName, "rglob"))
+		p.analysisContext.RecordPathEffect(effect.ListDirectory, path, strings.HasSuffix(dottedName, "walk") || strings.HasSuffix(dottedName, "rglob"))
 	case callEffectMoveFile:
-		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.MoveFile, path, true)
+		p.analysisContext.RecordPathEffect(effect.MoveFile, path, true)
 		p.recordCopyMoveOrLink(args, abstract.Value{}, false)
 	case callEffectCopyFile:
 		if plain.IsURL(path.Text) {
@@ -51,15 +51,15 @@ func (p *script) recordFileEffect(r callEffect, dottedName string, path abstract
 		}
 		p.recordCopyMoveOrLink(args, p.readFile(path), slices.Contains(treeCopyCalls[:], dottedName[strings.LastIndexByte(dottedName, '.')+1:]))
 	case callEffectLinkFile:
-		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ReadFile, path, true)
+		p.analysisContext.RecordPathEffect(effect.ReadFile, path, true)
 		p.recordCopyMoveOrLink(args, abstract.Value{}, false)
 		if len(args) > 1 {
 			p.analysisContext.RecordLink(args[1].Value, path)
 		}
 	case callEffectSetPermissions:
-		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.ChangePermissions, path, false)
+		p.analysisContext.RecordPathEffect(effect.ChangePermissions, path, false)
 	case callEffectMakeFolder:
-		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.CreateDirectory, path, false)
+		p.analysisContext.RecordPathEffect(effect.CreateDirectory, path, false)
 	}
 	return result
 }
@@ -79,7 +79,7 @@ func (p *script) recordDeletion(args []operand, tree bool) {
 				a.Value = abstract.Unknown(a.dottedName, a.Taint)
 			}
 			a.SourceSpan = p.spanInAnalyzedText
-			p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, a.Value, tree)
+			p.analysisContext.RecordPathEffect(effect.DeleteFile, a.Value, tree)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (p *script) writeFile(path, content abstract.Value) {
 	if path.IsLiteral() && (p.analysisContext.IsDiscardedWritePath(path.Text) || path.Text == "") {
 		return
 	}
-	at, pattern := p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, path, false)
+	at, pattern := p.analysisContext.RecordPathEffect(effect.WriteFile, path, false)
 	content.Taint |= p.taintOfReadData & (abstract.TaintNetwork | abstract.TaintDecoded | abstract.TaintReadCredentials)
 	if !content.IsLiteral() || content.Text == "" {
 		content = abstract.UnknownOutput(p.language+" code", content.Taint)
@@ -122,7 +122,7 @@ func (p *script) recordUnpacking(args []operand, member string) {
 	}
 	for _, into := range folders {
 		into.SourceSpan = p.spanInAnalyzedText
-		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, into, true)
+		p.analysisContext.RecordPathEffect(effect.WriteFile, into, true)
 		if from := args[0]; from.IsLiteral() && from.Text != "" && !from.isList && from.dottedName == "" {
 			words := []abstract.Value{abstract.Lit("bsdtar"), abstract.Lit("-xf"), from.Value, abstract.Lit("-C"), into}
 			if member != "" {
@@ -161,7 +161,7 @@ func (p *script) recordCopyMoveOrLink(args []operand, content abstract.Value, is
 	from, to := args[0].Value, args[1].Value
 	to.SourceSpan = p.spanInAnalyzedText
 	if isRecursive {
-		p.analysisContext.RecordEffectAndResolvePathOrPattern(effect.WriteFile, to, true)
+		p.analysisContext.RecordPathEffect(effect.WriteFile, to, true)
 	} else {
 		p.writeFile(to, content)
 	}

@@ -49,7 +49,7 @@ type grammar struct {
 	newlineEndsStatement       bool   // a line break after a value ends the statement
 	heredocStart               string // start of a here-document
 	wordsBeforeOperand         string // words after which a value is expected
-	quotesWithOtherMeanings    string // quotes that also have other meanings, and so need not be closed
+	ambiguousQuotes            string // quotes that also have other meanings, and so need not be closed
 	hashSignMayStartNonComment bool   // "#[" and preprocessor directives are not comments
 }
 
@@ -70,7 +70,7 @@ var grammars = map[string]*grammar{
 	"lua":         {lineComment: "--", quotes: `"'`},
 	"awk":         {lineComment: "#", quotes: `"`, hasRegexpLiterals: true, newlineEndsStatement: true, wordsBeforeOperand: commonWordsBeforeOperand},
 	"applescript": {lineComment: "--", quotes: `"`, multilineStrings: true},
-	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, quotesWithOtherMeanings: "'", hashSignMayStartNonComment: true},
+	"code":        {lineComment: "#", quotes: "\"'`", rawQuotes: "`", interpolatingQuotes: `"`, multilineStrings: true, hasTripleQuotes: true, ambiguousQuotes: "'", hashSignMayStartNonComment: true},
 }
 
 // lexCode splits code into tokens, which it appends to tokenBuffer. It handles strings, regular expressions,
@@ -116,9 +116,9 @@ type lexer struct {
 type bracketKind uint8
 
 const (
-	plainBracket     bracketKind = iota
-	conditionBracket             // parentheses behind if, while and the like
-	subscriptBracket             // a subscript or call of the value before it
+	bracketKindPlain            bracketKind = iota
+	bracketKindControlStatement             // parentheses behind if, while and the like
+	bracketKindSubscript                    // a subscript or call of the value before it
 )
 
 // A heredoc is a here-document whose text begins after the current line.
@@ -149,7 +149,7 @@ func (l *lexer) recordPossibleMisparse(reason string) {
 func (l *lexer) addToken(t token) {
 	t.hasSpaceBefore, t.hasNewlineBefore = l.sawSpaceBeforeToken, l.sawNewlineBeforeToken
 	l.sawSpaceBeforeToken, l.sawNewlineBeforeToken = false, false
-	l.lastClosedBracket = plainBracket
+	l.lastClosedBracket = bracketKindPlain
 	if t.kind == punctToken {
 		switch t.text {
 		case "(", "[", "{":
@@ -169,12 +169,12 @@ func (l *lexer) bracketKindOf(t token) bracketKind {
 	switch {
 	case last == nil:
 	case t.text == "(" && last.kind == nameToken && strings.Contains(" if while for with until unless elsif foreach ", " "+last.text+" "):
-		return conditionBracket
+		return bracketKindControlStatement
 	case t.text == "{" && l.language == "perl" && !t.hasSpaceBefore && !t.hasNewlineBefore &&
 		(last.kind == nameToken && l.isSigil(last.text[0]) || last.kind == punctToken && strings.Contains("$ @ % & $# -> ] }", last.text)):
-		return subscriptBracket
+		return bracketKindSubscript
 	}
-	return plainBracket
+	return bracketKindPlain
 }
 
 func (l *lexer) lastToken() *token {
@@ -297,7 +297,7 @@ func (l *lexer) skipDocBlocksAndDataSection() {
 	case l.language == "perl" && len(rest) > 1 && rest[0] == '=' && (rest[1]|0x20) >= 'a' && (rest[1]|0x20) <= 'z':
 		// =word starts a POD comment only where a statement can start: after a value, "=" is an
 		// assignment.
-		if t := l.lastToken(); t == nil || t.kind == punctToken && (t.text == ";" || t.text == "}" && l.lastClosedBracket != subscriptBracket) {
+		if t := l.lastToken(); t == nil || t.kind == punctToken && (t.text == ";" || t.text == "}" && l.lastClosedBracket != bracketKindSubscript) {
 			end = "\n=cut"
 		}
 	case l.language == "ruby" && (strings.HasPrefix(rest, "__END__\n") || rest == "__END__"):
@@ -380,7 +380,7 @@ func (l *lexer) lexQuoted(rest string, raw, formatted bool) {
 	case l.hasTripleQuotes && strings.HasPrefix(rest[1:], q+q) && q != "`":
 		f.closeDelimiter, f.multiline = q+q+q, true
 		l.pos += 2
-	case strings.Contains(l.quotesWithOtherMeanings, q):
+	case strings.Contains(l.ambiguousQuotes, q):
 		l.lexApostrophe(rest)
 		return
 	}
@@ -857,16 +857,16 @@ func (l *lexer) lexTextParts(text string, f stringForm) []stringPart {
 type lastTokenState uint8
 
 const (
-	lastTokenExpectsOperand lastTokenState = iota // a value is expected
-	lastTokenEndsOperand                          // a value has ended
-	lastTokenMayEndOperand
+	lastTokenStateOperandExpected lastTokenState = iota // a value is expected
+	lastTokenStateOperandEnd                            // a value has ended
+	lastTokenStateUncertain
 )
 
 // classifyLastToken reports whether the last token ends a value; rest is the text after it.
 func (l *lexer) classifyLastToken(rest string) lastTokenState {
 	t := l.lastToken()
 	if t == nil || l.newlineEndsStatement && l.sawNewlineBeforeToken {
-		return lastTokenExpectsOperand
+		return lastTokenStateOperandExpected
 	}
 	switch t.kind {
 	case nameToken:
@@ -874,53 +874,53 @@ func (l *lexer) classifyLastToken(rest string) lastTokenState {
 		member := n > 1 && l.tokens[n-2].kind == punctToken && (l.tokens[n-2].text == "." || l.tokens[n-2].text == "->")
 		switch {
 		case member && l.language == "node", l.isSigil(t.text[0]):
-			return lastTokenEndsOperand
+			return lastTokenStateOperandEnd
 		case strings.Contains(l.wordsBeforeOperand, " "+t.text+" ") && !member:
-			return lastTokenExpectsOperand
+			return lastTokenStateOperandExpected
 		case l.language == "node" && (t.text == "yield" || t.text == "await"),
 			l.language != "node" && l.sawSpaceBeforeToken && len(rest) > 1 && rest[1] != ' ' && rest[1] != '=' && l.language != "awk":
-			return lastTokenMayEndOperand // an argument or an operator may follow
+			return lastTokenStateUncertain // an argument or an operator may follow
 		}
-		return lastTokenEndsOperand
+		return lastTokenStateOperandEnd
 	case punctToken:
 		switch t.text {
 		case ")":
-			if l.lastClosedBracket == conditionBracket {
-				return lastTokenMayEndOperand
+			if l.lastClosedBracket == bracketKindControlStatement {
+				return lastTokenStateUncertain
 			}
-			return lastTokenEndsOperand
+			return lastTokenStateOperandEnd
 		case "]":
-			return lastTokenEndsOperand
+			return lastTokenStateOperandEnd
 		case "}":
 			switch {
 			case l.language == "awk":
-				return lastTokenExpectsOperand
-			case l.lastClosedBracket == subscriptBracket:
-				return lastTokenEndsOperand
+				return lastTokenStateOperandExpected
+			case l.lastClosedBracket == bracketKindSubscript:
+				return lastTokenStateOperandEnd
 			}
-			return lastTokenMayEndOperand
+			return lastTokenStateUncertain
 		case "+", "-":
 			if n := len(l.tokens); n > 1 && l.tokens[n-2].text == t.text && !t.hasSpaceBefore {
-				return lastTokenMayEndOperand
+				return lastTokenStateUncertain
 			}
 		case "!":
 			if !t.hasSpaceBefore && l.language == "node" && len(l.tokens) > 1 && l.tokens[len(l.tokens)-2].kind != punctToken {
-				return lastTokenMayEndOperand
+				return lastTokenStateUncertain
 			}
 		}
-		return lastTokenExpectsOperand
+		return lastTokenStateOperandExpected
 	}
-	return lastTokenEndsOperand
+	return lastTokenStateOperandEnd
 }
 
 // lexRegexp reads a regular expression, if one begins here. If the slash may also be a division,
 // and the later code depends on that, it records with recordPossibleMisparse that the code may be read wrongly.
 func (l *lexer) lexRegexp(rest string) bool {
 	turn := l.classifyLastToken(rest)
-	if turn == lastTokenEndsOperand {
+	if turn == lastTokenStateOperandEnd {
 		return false
 	}
-	if turn == lastTokenMayEndOperand {
+	if turn == lastTokenStateUncertain {
 		to := strings.IndexByte(rest[1:], '/')
 		if line := lineEnd(rest, 0); to < 0 || l.language == "node" && to+1 > line {
 			return false
@@ -957,11 +957,11 @@ func (l *lexer) lexPercentString(rest string) bool {
 		return false
 	}
 	turn := l.classifyLastToken(rest)
-	if turn == lastTokenEndsOperand {
+	if turn == lastTokenStateOperandEnd {
 		return false
 	}
 	end, nests := closingDelimiter(rest[at])
-	if turn == lastTokenMayEndOperand && strings.ContainsAny(rest[at+1:lineEnd(rest, 0)], "\"'`") {
+	if turn == lastTokenStateUncertain && strings.ContainsAny(rest[at+1:lineEnd(rest, 0)], "\"'`") {
 		l.recordPossibleMisparse("the character % can begin a string or be an operator")
 	}
 	l.pos += at + 1
@@ -975,7 +975,7 @@ func (l *lexer) lexPercentString(rest string) bool {
 
 // lexRubyCharacterLiteral reads Ruby's character literal ?x.
 func (l *lexer) lexRubyCharacterLiteral(rest string) bool {
-	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.classifyLastToken("? ") == lastTokenEndsOperand {
+	if len(rest) < 2 || strings.IndexByte(" \t\r\n", rest[1]) >= 0 || l.classifyLastToken("? ") == lastTokenStateOperandEnd {
 		return false
 	}
 	n := 2
@@ -1047,8 +1047,8 @@ func (l *lexer) lexHeredocStart(rest string) bool {
 // opensHeredoc reports whether << begins a here-document and is not an operator.
 func (l *lexer) opensHeredoc(rest string) bool {
 	turn, last := l.classifyLastToken(rest), l.lastToken()
-	if turn != lastTokenMayEndOperand || last.kind != nameToken {
-		return turn == lastTokenExpectsOperand
+	if turn != lastTokenStateUncertain || last.kind != nameToken {
+		return turn == lastTokenStateOperandExpected
 	}
 	// After a function's name, << begins a here-document; after a variable, it is an operator.
 	if l.language == "perl" {

@@ -55,18 +55,18 @@ func (p *script) recordConnection(args []operand) {
 	p.analysisContext.RecordEffect(e)
 }
 
-// recordListener records that code opens a server. In Python, the address is the argument of bind;
+// recordNetworkListener records that code opens a server. In Python, the address is the argument of bind;
 // the argument of listen is only the length of the queue.
-func (p *script) recordListener(dottedName string, first operand) {
+func (p *script) recordNetworkListener(dottedName string, first operand) {
 	p.opensListener = true
 	python := p.language == "python"
-	if python && p.listenerReported && strings.HasSuffix(dottedName, "listen") {
+	if python && p.hasRecordedSocketBind && strings.HasSuffix(dottedName, "listen") {
 		return
 	}
 	e := effect.Effect{Kind: effect.Listen, Span: p.spanInAnalyzedText}
 	if python && len(first.elements) > 0 && first.elements[0].IsLiteral() && first.elements[0].dottedName == "" {
 		e.Host = effect.CanonicalHost(first.elements[0].Text)
-		p.listenerReported = p.listenerReported || strings.HasSuffix(dottedName, "bind")
+		p.hasRecordedSocketBind = p.hasRecordedSocketBind || strings.HasSuffix(dottedName, "bind")
 	}
 	p.analysisContext.RecordEffect(e)
 }

@@ -17,7 +17,7 @@ func (p *script) recordGraphQLDeletions() {
 		return
 	}
 	address := httpURLPattern().FindString(p.text)
-	if _, host := effect.NormalizeURL(address); address == "" || effect.Loopback(host) {
+	if _, host := effect.NormalizeURL(address); address == "" || effect.IsLoopbackHost(host) {
 		return
 	}
 	for i := range p.tokens {

@@ -28,11 +28,11 @@ type script struct {
 	importedNameByLocalName      map[string]string  // local name → module or module.function
 
 	opensConnection, opensListener, startsProgram, duplicatesDescriptors, receivesFromSocket bool
-	listenerReported                                                                         bool // the listener of Python's bind was reported, so listen reports no second one
+	hasRecordedSocketBind                                                                    bool // the listener of Python's bind was reported, so listen reports no second one
 	sendsData, readsFiles                                                                    bool
 	sendsFileContents                                                                        bool           // the code sends file contents; false if it only reads files and sends other data
 	taintOfReadData                                                                          abstract.Taint // taint of the files and variables that were read
-	secretDescriptionOfReadData                                                              string
+	descriptionOfReadSecret                                                                  string
 }
 
 // An operand is the value of an expression in code.
@@ -149,7 +149,7 @@ func (p *script) readFile(v abstract.Value) abstract.Value {
 	out := p.analysisContext.RecordFileRead(v)
 	p.taintOfReadData |= out.Taint & (abstract.TaintReadCredentials | abstract.TaintNetwork | abstract.TaintDecoded | abstract.TaintLocalMachineData)
 	if out.SecretDescription != "" {
-		p.secretDescriptionOfReadData = out.SecretDescription
+		p.descriptionOfReadSecret = out.SecretDescription
 	}
 	p.readsFiles = true
 	out.SourceSpan = p.spanInAnalyzedText
@@ -167,7 +167,7 @@ func (p *script) recordEffectsOfCallCombinations() {
 		leaves |= abstract.TaintLocalMachineData
 	}
 	if p.sendsData && p.taintOfReadData&leaves != 0 {
-		p.analysisContext.RecordSentValue(abstract.Value{Taint: p.taintOfReadData & leaves, SecretDescription: p.secretDescriptionOfReadData}, p.language, p.spanInAnalyzedText)
+		p.analysisContext.RecordSentValue(abstract.Value{Taint: p.taintOfReadData & leaves, SecretDescription: p.descriptionOfReadSecret}, p.language, p.spanInAnalyzedText)
 	}
 }
 
@@ -294,7 +294,7 @@ func walkAppleScript(w abstract.AnalysisContext, text string, at effect.CommandT
 	if (strings.Contains(lower, "finder") || strings.Contains(lower, "system events")) && appleScriptDeletePattern().MatchString(lower) {
 		v := abstract.Unknown("what an application deletes", 0)
 		v.SourceSpan = at
-		w.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, v, true)
+		w.RecordPathEffect(effect.DeleteFile, v, true)
 	}
 	for rest, n := lower, 0; n < 32; n++ {
 		i := strings.Index(rest, "do shell script")

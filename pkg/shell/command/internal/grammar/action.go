@@ -12,23 +12,23 @@ import (
 // read...": what an option or a command does. Roles, effects and flags are names of Go constants.
 // programs/README.md describes action texts.
 type OptionOrCommandAction struct {
-	ValueRoles                                []string
-	HasOptionalAttachedValue                  bool
-	Class                                     string
-	Effects                                   []string
-	StdinStreamConstant, StdoutStreamConstant string // names of the command package's Stream constants; "" if unchanged
-	Operands                                  *OperandRoles
-	RoleChanges                               []RoleChange
-	WorkingFolderRole                         string
-	WorkingFolderRoleWithoutOperands          string
-	ActionFlagConstants                       []string
-	Verb                                      string // verb of a remote change
-	Harm                                      string
-	FileLossConstants                         []string
+	ValueRoles                                        []string
+	HasOptionalAttachedValue                          bool
+	Class                                             string
+	Effects                                           []string
+	StdinStreamConstantName, StdoutStreamConstantName string // names of the command package's Stream constants; "" if unchanged
+	Operands                                          *OperandRoles
+	ArgRoleOverrides                                  []ArgRoleOverride
+	WorkingFolderRole                                 string
+	ImplicitOperandRole                               string
+	ActionFlagConstantNames                           []string
+	RemoteChangeVerb                                  string // verb of a remote change
+	Harm                                              string
+	FileLossConstantNames                             []string
 }
 
-// A RoleChange changes the role of words.
-type RoleChange struct{ OldRole, NewRole string }
+// An ArgRoleOverride changes the role of words.
+type ArgRoleOverride struct{ OldRole, NewRole string }
 
 // An OperandRoles gives the roles of operands by position.
 type OperandRoles struct {
@@ -47,11 +47,11 @@ var argStyleConstantByYAMLWord = map[string]string{
 
 // programClassConstantByYAMLWord maps the words for classes to Go names.
 var programClassConstantByYAMLWord = map[string]string{
-	"readonly": "readOnlyClassRank", "local-write": "localWriteClassRank", "network": "networkClassRank", "destructive": "destructiveClassRank", "privileged": "privilegedClassRank", "unknown": "unknownClassRank",
+	"readonly": "readOnlyProgramClassRank", "local-write": "localWriteProgramClassRank", "network": "networkProgramClassRank", "destructive": "destructiveProgramClassRank", "privileged": "privilegedProgramClassRank", "unknown": "unknownProgramClassRank",
 }
 
 // classesBySeverity are the Go names of the classes, in ascending order.
-var classesBySeverity = []string{"readOnlyClassRank", "localWriteClassRank", "networkClassRank", "destructiveClassRank", "privilegedClassRank", "unknownClassRank"}
+var classesBySeverity = []string{"readOnlyProgramClassRank", "localWriteProgramClassRank", "networkProgramClassRank", "destructiveProgramClassRank", "privilegedProgramClassRank", "unknownProgramClassRank"}
 
 // effectConstantByYAMLWord maps the words for effects without an operand to Go names.
 var effectConstantByYAMLWord = map[string]string{
@@ -69,7 +69,7 @@ var streamConstantByYAMLWord = map[string]string{
 // actionFlagConstantByYAMLWord maps the words for flags to Go names.
 var actionFlagConstantByYAMLWord = map[string]string{
 	"recursive": "actionFlagRecursive", "stop": "actionFlagEndsOptions", "reject": "actionFlagUnjudgeable", "nohere": "actionFlagCancelsWorkingFolderRole", "widen": "actionFlagFindFiltersIneffective", "remove": "actionFlagDeletesFoundFiles", "mirrors": "actionFlagDeletesExtraneousFiles", "takes": "actionFlagRemovesSourceFiles",
-	"urls": "actionFlagContactsURLsInArgs", "run-urls": "actionFlagRunsURLResponses", "decodes": "actionFlagWritesDecoded", "tells": "actionFlagSendsArguments", "near": "actionFlagColonPrefixNamesContainer", "dry": "actionFlagDryRun", "wet": "actionFlagCancelsDryRun", "database": "actionFlagShellVariableIsDatabaseAddress", "recorded": "actionFlagReadsPacketCaptureFile", "adopts": "actionFlagImportsReposChartsManifests", "remote": "actionFlagTargetIsRemote", "asks": "actionFlagHTTPReadByDefault",
+	"urls": "actionFlagContactsURLsInArgs", "run-urls": "actionFlagRunsURLResponses", "decodes": "actionFlagWritesDecoded", "tells": "actionFlagSendsArguments", "near": "actionFlagColonPrefixNamesContainer", "dry": "actionFlagDryRun", "wet": "actionFlagCancelsDryRun", "database": "actionFlagVariableIsDatabaseURL", "recorded": "actionFlagReadsPcapFile", "adopts": "actionFlagImportsReposChartsManifests", "remote": "actionFlagTargetIsRemote", "asks": "actionFlagHTTPReadByDefault",
 }
 
 // remoteChangeVerbs are the words for the kinds of remote changes.
@@ -78,29 +78,29 @@ var remoteChangeVerbs = []string{"delete", "grant", "expose", "weaken", "redirec
 // fileLossConstantByYAMLWord maps the words for data that a program deletes in addition to its operands, such as
 // uncommitted changes, to the names of Go constants.
 var fileLossConstantByYAMLWord = map[string]string{
-	"dirty": "effect.LosesModifiedTrackedFiles", "below": "effect.LosesModifiedFilesItWrites", "untracked": "effect.LosesUntracked", "refs": "effect.LosesRefs",
-	"database": "effect.LosesDatabase", "adds": "effect.LosesNothing", "later": "effect.LosesFilesAtUnknownTime",
+	"dirty": "effect.FileLossModifiedTracked", "below": "effect.FileLossModifiedOverwritten", "untracked": "effect.FileLossUntracked", "refs": "effect.FileLossGitRefs",
+	"database": "effect.FileLossDatabaseContent", "adds": "effect.FileLossNone", "later": "effect.FileLossAtUnknownTime",
 }
 
 // roleConstantByYAMLWord maps the words for roles to Go names.
 var roleConstantByYAMLWord = map[string]string{
-	"text": "argRoleInertText", "word": "argRoleTextOrSensitivePath", "read": "argRoleReadFile", "read-tree": "argRoleReadTree", "send-file": "argRoleSendFile", "send-tree": "argRoleSendTree", "write": "argRoleWriteFile", "write-tree": "argRoleWriteTree", "output": "argRoleOutputFileOrPipe", "control": "argRoleControlSocket", "unset": "argRoleUnsetVariable", "recipes": "argRoleMakeRules", "read-input": "argRoleReadFileRunStdin", "names": "argRoleOperandListFile", "dry-run": "argRoleDryRunMode", "diff": "argRoleDiffText", "patch": "argRolePatchFile", "settings": "argRoleSettingsPath", "server": "argRoleProxyOrServer", "body": "argRoleRequestBody",
-	"write-to": "argRoleCopyDestination", "into-dir": "argRoleCopyDestinationFolder", "edit": "argRoleEditFile", "edit-tree": "argRoleEditTree", "bind": "argRoleBindMountFolder", "compress": "argRoleCompressFile", "beside": "argRoleReadFileWriteSuffixed", "store": "argRoleDatabaseFile", "named": "argRoleNameEqualsFile", "delete": "argRoleDeleteFile",
-	"delete-tree": "argRoleDeleteTree", "clean-tree": "argRoleDeleteVersionedTree", "rmdir": "argRoleDeleteEmptyFolder", "format": "argRoleOverwriteDisk", "mend": "argRoleRepairDisk", "move": "argRoleMoveSource", "list": "argRoleListFolder", "list-tree": "argRoleListTree",
-	"mkdir": "argRoleCreateFolder", "chmod": "argRoleChangePermissions", "over": "argRoleMountPoint", "start": "argRoleFindStartFolder", "url": "argRoleURL", "source": "argRolePackageSourceURLs", "plugin": "argRolePluginSource", "image-source": "argRoleImageSource", "fetch": "argRoleDownloadURL",
+	"text": "argRoleInertText", "word": "argRoleTextOrSensitivePath", "read": "argRoleReadFile", "read-tree": "argRoleReadFolderTree", "send-file": "argRoleSendFile", "send-tree": "argRoleSendFolderTree", "write": "argRoleWriteFile", "write-tree": "argRoleWriteFolderTree", "output": "argRoleOutputFileOrPipe", "control": "argRoleControlSocket", "unset": "argRoleUnsetVariable", "recipes": "argRoleMakeRules", "read-input": "argRoleReadFileOrRunStdin", "names": "argRoleOperandListFile", "dry-run": "argRoleDryRunMode", "diff": "argRoleDiffText", "patch": "argRolePatchFile", "settings": "argRoleSettingsPath", "server": "argRoleProxyOrServer", "body": "argRoleRequestBody",
+	"write-to": "argRoleCopyDestination", "into-dir": "argRoleCopyDestinationFolder", "edit": "argRoleEditFile", "edit-tree": "argRoleEditFolderTree", "bind": "argRoleBindMountFolder", "compress": "argRoleCompressFile", "beside": "argRoleReadFileWriteSuffixed", "store": "argRoleDatabaseFile", "named": "argRoleNameEqualsFile", "delete": "argRoleDeleteFile",
+	"delete-tree": "argRoleDeleteFolderTree", "clean-tree": "argRoleDeleteCleanGitTree", "rmdir": "argRoleDeleteEmptyFolder", "format": "argRoleOverwriteDisk", "mend": "argRoleRepairDisk", "move": "argRoleMoveSource", "list": "argRoleListFolder", "list-tree": "argRoleListFolderTree",
+	"mkdir": "argRoleCreateFolder", "chmod": "argRoleChangePermissions", "over": "argRoleMountPoint", "start": "argRoleFindStartFolder", "url": "argRoleURL", "source": "argRolePackageSourceURLs", "plugin": "argRolePluginSource", "image-source": "argRoleDeployedContainerImage", "fetch": "argRoleDownloadURL",
 	"host": "argRoleHost", "listen": "argRoleListenAddress", "send": "argRoleMessageRecipient", "web-item": "argRoleHTTPieItem", "socket": "argRoleSocatAddress", "data": "argRoleRequestData", "form": "argRoleRequestFormField", "maybe-file": "argRoleTextOrFileReference", "maybe-path": "argRoleTextOrPath", "place": "argRoleTargetHostOrDatabase", "method": "argRoleHTTPMethod", "lines": "argRoleSubcommandLines", "texts": "argRoleTextToSearchForPatterns", "script-input": "argRoleQueryLanguageFile",
 	"repo": "argRoleGitRemote", "push": "argRoleGitPushRemote", "remote-name": "argRoleGitRemoteName", "remote-url": "argRoleGitRemoteURL", "image": "argRolePushedImage", "clone": "argRoleGitCloneRemote", "remote-src": "argRoleRemoteCopySource", "remote-dst": "argRoleRemoteCopyDestination", "package": "argRolePackage", "npm-package": "argRoleNPMPackage", "from-package": "argRolePackageProvidingProgram", "creator": "argRoleNPMCreateTemplate", "template": "argRoleTemplateRepository", "module-path": "argRoleGoModulePath", "module-program": "argRoleGoProgram", "maybe-url": "argRoleURLOrFile", "object": "argRoleCloudObjectSource",
 	"object-dst": "argRoleCloudObjectDestination", "volume": "argRoleDockerVolume", "mount": "argRoleDockerMount", "ssh-option": "argRoleSSHOption", "git-config": "argRoleGitConfigSetting",
 	"git-key": "argRoleGitConfigKey", "git-value": "argRoleGitConfigValue", "sed": "argRoleSedScript", "sql": "argRoleSQLText", "transfer": "argRoleFTPCommands", "ex": "argRoleExEditorCommands", "date": "argRoleDateFormatOrTime", "suffix": "argRoleBackupSuffix",
-	"secret-name": "argRolePrintedVariable", "secret-all": "argRolePrintsAllVariables", "setting": "argRoleEnvironmentAssignment", "module": "argRolePythonModuleArgv", "change": "argRoleImpliesLocalWriteClass", "system": "argRoleImpliesChangeSystemEffect",
-	"remote": "argRoleImpliesChangeRemoteEffect", "destroy": "argRoleDestroyedResource", "process": "argRoleStoppedProcess", "core": "argRoleCoreDumpOrPID", "process-name": "argRoleProcessName", "process-pattern": "argRoleProcessNameRegexp", "process-line": "argRoleProcessCommandLineRegexp", "process-exact": "argRoleProcessWholeNameRegexp", "process-group": "argRoleProcessGroup", "process-parent": "argRoleProcessParent", "process-file": "argRoleProcessOpenFile", "privilege": "argRoleSwitchUser", "reject": "argRoleUnjudgeable",
+	"secret-name": "argRolePrintedVariable", "secret-all": "argRolePrintsAllVariables", "setting": "argRoleEnvironmentAssignment", "module": "argRolePythonModuleArgv", "change": "argRoleWritesLocally", "system": "argRoleChangesOperatingSystem",
+	"remote": "argRoleChangesRemoteResource", "destroy": "argRoleDestroyedResource", "process": "argRoleStoppedProcess", "core": "argRoleCoreDumpOrPID", "process-name": "argRoleProcessName", "process-pattern": "argRoleProcessNameRegexp", "process-line": "argRoleProcessCommandLineRegexp", "process-exact": "argRoleProcessWholeNameRegexp", "process-group": "argRoleProcessGroup", "process-parent": "argRoleProcessParent", "process-file": "argRoleProcessesUsingFile", "privilege": "argRoleSwitchUser", "reject": "argRoleUnjudgeable",
 	"archive": "argRoleArchiveReadOrWritten", "folder": "argRoleWorkingFolder", "enter": "argRoleChdirForAllArgs", "step": "argRoleChdirForLaterOperands", "entry": "argRoleContainerEntryPoint", "shell": "argRoleShellCode", "python": "argRolePythonCode", "perl": "argRolePerlCode",
 	"ruby": "argRoleRubyCode", "node": "argRoleNodeCode", "php": "argRolePHPCode", "awk": "argRoleAwkCode", "applescript": "argRoleAppleScriptCode", "lua": "argRoleLuaCode",
-	"powershell": "argRolePowerShellCode", "encoded": "argRoleEncodedPowerShellCode", "key": "argRoleReadRegistryKey", "set-key": "argRoleChangeRegistryKey", "maybe-script": "argRoleTextOrScriptFile", "cmd": "argRoleCmdCode", "ipython": "argRoleIPythonCode", "code": "argRoleOtherLanguageCode", "script": "argRoleScriptFile", "script-shell": "argRoleShellScriptFile",
+	"powershell": "argRolePowerShellCode", "encoded": "argRoleEncodedPowerShellCode", "key": "argRoleReadRegistryKey", "set-key": "argRoleChangeRegistryKey", "maybe-script": "argRoleTextOrScriptFile", "cmd": "argRoleCmdExeCode", "ipython": "argRoleIPythonCode", "code": "argRoleOtherLanguageCode", "script": "argRoleScriptFile", "script-shell": "argRoleShellScriptFile",
 	"script-python": "argRolePythonScriptFile", "script-perl": "argRolePerlScriptFile", "script-ruby": "argRoleRubyScriptFile", "script-node": "argRoleNodeScriptFile",
 	"script-php": "argRolePHPScriptFile", "script-awk": "argRoleAwkScriptFile", "script-applescript": "argRoleAppleScriptFile", "script-lua": "argRoleLuaScriptFile",
 	"script-powershell": "argRolePowerShellScriptFile", "script-code": "argRoleOtherLanguageScriptFile", "argv-script": "argRoleArgvOrScriptFile", "argv-package": "argRoleArgvFromPackage", "argv-listed": "argRoleArgvIfProgramSyntaxKnown",
-	"cmd-words": "argRoleCmdCodeWords", "powershell-words": "argRolePowerShellCodeWords", "argv": "argRoleArgv", "argv-remote": "argRoleArgvOnRemote", "argv-stdin": "argRoleArgvPlusStdinArgs",
+	"cmd-words": "argRoleCmdExeCodeWords", "powershell-words": "argRolePowerShellCodeWords", "argv": "argRoleArgv", "argv-remote": "argRoleArgvOnRemote", "argv-stdin": "argRoleArgvPlusStdinArgs",
 	"argv-semicolon": "argRoleArgvUntilSemicolon", "words": "argRoleInertRemainingArgs", "keys": "argRoleKeystrokes", "shell-words": "argRoleShellCodeWords", "shell-args": "argRoleArgsPassedToShell", "shell-remote": "argRoleRemoteShellCodeWords",
 }
 
@@ -166,11 +166,11 @@ func (a *OptionOrCommandAction) parseWord(w string) (err error) {
 		return nil
 	}
 	if f, ok := actionFlagConstantByYAMLWord[w]; ok {
-		a.ActionFlagConstants = append(a.ActionFlagConstants, f)
+		a.ActionFlagConstantNames = append(a.ActionFlagConstantNames, f)
 		return nil
 	}
 	if w == "secret" {
-		a.Effects, a.StdoutStreamConstant = append(a.Effects, effectConstantByYAMLWord["read_secret"]), streamConstantByYAMLWord["secret"]
+		a.Effects, a.StdoutStreamConstantName = append(a.Effects, effectConstantByYAMLWord["read_secret"]), streamConstantByYAMLWord["secret"]
 		return nil
 	}
 	key, v, _ := strings.Cut(w, ":")
@@ -181,22 +181,22 @@ func (a *OptionOrCommandAction) parseWord(w string) (err error) {
 			return fmt.Errorf("unknown stream %q", v)
 		}
 		if key == "in" {
-			a.StdinStreamConstant = s
+			a.StdinStreamConstantName = s
 		} else {
-			a.StdoutStreamConstant = s
+			a.StdoutStreamConstantName = s
 		}
 	case "turn":
 		from, to, _ := strings.Cut(v, "=")
-		var t RoleChange
+		var t ArgRoleOverride
 		if t.OldRole, err = parseRole(from); err == nil {
 			t.NewRole, err = parseRole(to)
 		}
-		a.RoleChanges = append(a.RoleChanges, t)
+		a.ArgRoleOverrides = append(a.ArgRoleOverrides, t)
 	case "remote":
 		if !slices.Contains(remoteChangeVerbs, v) {
 			return fmt.Errorf("unknown verb %q", v)
 		}
-		a.Effects, a.Verb = append(a.Effects, effectConstantByYAMLWord["change_remote"]), v
+		a.Effects, a.RemoteChangeVerb = append(a.Effects, effectConstantByYAMLWord["change_remote"]), v
 	case "harm":
 		if !slices.Contains(effect.Harms(), effect.Harm(v)) {
 			return fmt.Errorf("unknown harm %q", v)
@@ -210,11 +210,11 @@ func (a *OptionOrCommandAction) parseWord(w string) (err error) {
 		if !ok {
 			return fmt.Errorf("unknown loss %q", v)
 		}
-		a.FileLossConstants = append(a.FileLossConstants, l)
+		a.FileLossConstantNames = append(a.FileLossConstantNames, l)
 	case "here":
 		a.WorkingFolderRole, err = parseRole(v)
 	case "empty":
-		a.WorkingFolderRoleWithoutOperands, err = parseRole(v)
+		a.ImplicitOperandRole, err = parseRole(v)
 	default:
 		return a.parseValueRoles(w)
 	}

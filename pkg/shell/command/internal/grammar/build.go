@@ -12,7 +12,7 @@ import (
 type programYAMLCompiler struct {
 	loader                 *commandYAMLLoader
 	isProgramNotSubcommand bool // the entry is a program, not a subcommand
-	otherNames             []string
+	programAliases         []string
 	examples               []Example
 	languageFileExtensions []string
 	harmfulCommands        []harmfulCommand
@@ -58,7 +58,7 @@ func (b *programYAMLCompiler) compileEntry(fields yaml.MapSlice) (*Grammar, erro
 		return strings.Compare(a.Name, b.Name)
 	})
 	slices.SortFunc(g.Subcommands, func(a, b Subcommand) int { return strings.Compare(a.Name, b.Name) })
-	slices.Sort(g.SkippableWords)
+	slices.Sort(g.SkippableCommandGroups)
 	for _, sub := range g.Subcommands {
 		if sub.Grammar.ArgStyles == nil {
 			sub.Grammar.ArgStyles = argStylesInheritedBySubcommand(g.ArgStyles)
@@ -142,12 +142,12 @@ func (b *programYAMLCompiler) readYAMLKey(g *Grammar, key string, v any, seenOpt
 		if !b.isProgramNotSubcommand {
 			return fmt.Errorf("only a program may have other names")
 		}
-		b.otherNames = words
+		b.programAliases = words
 	case "like":
 	case "why":
 		g.EffectsDescription = text
 	case "service":
-		g.Service = text
+		g.RemoteService = text
 	case "registry":
 		g.PackageRegistry = text
 	case "input":
@@ -187,7 +187,7 @@ func (b *programYAMLCompiler) readYAMLKey(g *Grammar, key string, v any, seenOpt
 		g.Operands = s
 		return err
 	case "groups":
-		g.SkippableWords = words
+		g.SkippableCommandGroups = words
 	default:
 		return fmt.Errorf("unknown key")
 	}
@@ -201,7 +201,7 @@ func (b *programYAMLCompiler) readMapField(fieldName string, m yaml.MapSlice, se
 			return fmt.Errorf("%v is not a string", item.Key)
 		}
 		if fieldName == "subs" {
-			if err := b.addSubs(name, item.Value, seenOptionsAndSubcommands); err != nil {
+			if err := b.addSubcommands(name, item.Value, seenOptionsAndSubcommands); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			continue
@@ -248,7 +248,7 @@ func (b *programYAMLCompiler) addOptions(names []string, a OptionOrCommandAction
 	return nil
 }
 
-func (b *programYAMLCompiler) addSubs(names string, v any, own map[string]bool) error {
+func (b *programYAMLCompiler) addSubcommands(names string, v any, own map[string]bool) error {
 	sub := programYAMLCompiler{loader: b.loader}
 	var g *Grammar
 	var err error

@@ -27,20 +27,20 @@ type Example struct{ Command, WantedEffects string }
 
 // A Grammar is the compiled description of a program or subcommand.
 type Grammar struct {
-	ArgStyles           []string
-	EffectsDescription  string
-	InterpretedLanguage string
-	Service             string
-	PackageRegistry     string
-	StdinRole           string // role of standard input, as Go code
-	Options             []Option
-	OptionPrefixes      []Option
-	KeyValueOperands    []Option
-	ArgTextPatterns     []Option
-	Subcommands         []Subcommand
-	SkippableWords      []string
-	Operands            OperandRoles
-	UnconditionalAction *OptionOrCommandAction
+	ArgStyles              []string
+	EffectsDescription     string
+	InterpretedLanguage    string
+	RemoteService          string
+	PackageRegistry        string
+	StdinRole              string // role of standard input, as Go code
+	Options                []Option
+	OptionPrefixes         []Option
+	KeyValueOperands       []Option
+	ArgTextPatterns        []Option
+	Subcommands            []Subcommand
+	SkippableCommandGroups []string
+	Operands               OperandRoles
+	UnconditionalAction    *OptionOrCommandAction
 }
 
 // An Option is a name with an action.
@@ -135,7 +135,7 @@ func (l *commandYAMLLoader) compileProgramYAML(e yamlEntryLocation) ([]Program, 
 	if g, err = grammarWithHarms(g, b.harmfulCommands, "", false); err != nil {
 		return nil, err
 	}
-	names := append([]string{e.name}, b.otherNames...)
+	names := append([]string{e.name}, b.programAliases...)
 	for _, f := range b.harmfulCommands {
 		for _, name := range f.programs {
 			if !slices.Contains(names, name) {

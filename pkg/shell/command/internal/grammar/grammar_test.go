@@ -151,11 +151,11 @@ A-b.c:
 	}
 	text := strings.Join(strings.Fields(string(source)), " ")
 	for _, want := range []string{
-		`{"a-b.c", &syntaxA_b_2ec_}`, `{"A-b.c", &syntaxA_b_2ec}`, `case ".awk": return "awk" case ".gawk": return "awk" }`, `argStyle: argStyleGNUAbbreviations | argStylePlusOptions, effectsDescription: "because", language: "awk", service: "git", stdinRole: argRoleShellCode,`,
-		`optionsMatchedByPrefix: []option{ {"-Ox", `, `keyValueOperands: []option{ {"if", `, `argTextPatterns: []option{ {"two words", `, `skippableWords: []string{"x", "y"}, operandRoles: operandRoles{firstRoles: []argRole{argRoleReadFile}}`,
+		`{"a-b.c", &syntaxA_b_2ec_}`, `{"A-b.c", &syntaxA_b_2ec}`, `case ".awk": return "awk" case ".gawk": return "awk" }`, `argStyle: argStyleGNUAbbreviations | argStylePlusOptions, effectsDescription: "because", language: "awk", remoteService: "git", stdinRole: argRoleShellCode,`,
+		`optionsMatchedByPrefix: []option{ {"-Ox", `, `keyValueOperands: []option{ {"if", `, `argTextPatterns: []option{ {"two words", `, `skippableCommandGroups: []string{"x", "y"}, operandRoles: operandRoles{firstRoles: []argRole{argRoleReadFile}}`,
 		`{valueRoles: []argRole{argRoleTextOrSensitivePath}}`, `{valueRoles: []argRole{argRoleTextOrSensitivePath}, hasOptionalAttachedValue: true}`, `{effects: []effect.Kind{effect.ChangeRemoteSystem}, remoteChangeVerb: "delete"}`,
-		`{class: networkClassRank, effects: []effect.Kind{effect.ReadSecret}, streams: streamChanges{stdin: StreamExecutedCode, setsStdin: true, stdout: StreamCredentials, setsStdout: true}, operandRoles: &shape_`,
-		`roleChanges: []argRoleOverrideByOption{{argRoleReadFile, argRoleWriteFile}, {argRoleListFolder, argRoleReadFile}}, workingFolderRole: argRoleReadFile, noOperandsRole: argRoleListFolder, actionFlags: actionFlagEndsOptions | actionFlagDryRun}`,
+		`{programClassRank: networkProgramClassRank, effects: []effect.Kind{effect.ReadSecret}, streams: stdioContentChanges{stdin: StreamExecutedCode, setsStdin: true, stdout: StreamCredentials, setsStdout: true}, operandRoles: &shape_`,
+		`argRoleOverrides: []argRoleOverrideByOption{{argRoleReadFile, argRoleWriteFile}, {argRoleListFolder, argRoleReadFile}}, workingFolderRole: argRoleReadFile, implicitOperandRole: argRoleListFolder, actionFlags: actionFlagEndsOptions | actionFlagDryRun}`,
 		`{firstRoles: []argRole{argRoleInertText}, middleRole: argRoleReadFile, lastRoles: []argRole{argRoleWriteFile}}`,
 	} {
 		if !strings.Contains(text, want) {
@@ -175,8 +175,8 @@ func TestLoads(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(string(source)), " ")
 	for _, want := range []string{
-		`{ // a FileNameGlobs: []string{"z"}, RequiredArgGlobs: []string{"build"}, AnalyzedFilePaths: []string{"s"}, RecipePathOptions: []string{"-f"}, OptionsWithIgnoredValue: []string{"-j"}, possibleLastBytes: "z", RecipeFormat: "", }, { // b`,
-		`FileNameGlobs: []string{"*.x", "y"}, OperandEqualsRecipeGoalsPairs: []string{"-=all", "*=*"}, FolderOptions: []string{"-C"}, possibleLastBytes: "xy", RecipeFormat: "make", }`,
+		`{ // a FileNameGlobs: []string{"z"}, RequiredArgGlobs: []string{"build"}, AnalyzedFilePaths: []string{"s"}, RecipePathOptions: []string{"-f"}, OptionsWithIgnoredValue: []string{"-j"}, fileNameLastBytes: "z", RecipeFormat: "", }, { // b`,
+		`FileNameGlobs: []string{"*.x", "y"}, RecipeGoalsByOperand: []string{"-=all", "*=*"}, FolderOptions: []string{"-C"}, fileNameLastBytes: "xy", RecipeFormat: "make", }`,
 		`case "r": return []int{0}`, `case "q": return []int{0, 1}`, `case "p": return []int{1}`,
 		`{"make", []string{"m", "*.mk"}, false}, {"yaml", []string{"*.yml"}, true}, }`,
 	} {
@@ -207,7 +207,7 @@ func TestAction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !a.HasOptionalAttachedValue || a.Class != "networkClassRank" || a.StdoutStreamConstant != "StreamDownload" || len(a.RoleChanges) != 1 || len(a.Operands.Last) != 1 || a.Operands.Middle != "argRoleReadFile" {
+	if !a.HasOptionalAttachedValue || a.Class != "networkProgramClassRank" || a.StdoutStreamConstantName != "StreamDownload" || len(a.ArgRoleOverrides) != 1 || len(a.Operands.Last) != 1 || a.Operands.Middle != "argRoleReadFile" {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -221,7 +221,7 @@ func TestWriteGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"DO NOT EDIT", `{"p", &syntaxP}`, `{"s", &syntax_7ccc440fe292}`, `{"-a", &action_none}`, "middleRole: argRoleReadFile"} {
+	for _, want := range []string{"DO NOT EDIT", `{"p", &syntaxP}`, `{"s", &syntax_63ec531880d2}`, `{"-a", &action_none}`, "middleRole: argRoleReadFile"} {
 		if !strings.Contains(string(source), want) {
 			t.Errorf("no %q in\n%s", want, source)
 		}
@@ -300,7 +300,7 @@ func TestWriteGoShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]int{
-		"syntax_cfa3f220eb29 = ": 1, "&syntax_cfa3f220eb29}": 3,
+		"syntax_1280ca66db1b = ": 1, "&syntax_1280ca66db1b}": 3,
 		"var syntaxQ_D = ": 1, "var syntaxQ_E = ": 0, `{"e", &syntaxQ_D}`: 1, `{"-x", &action_none}`: 1,
 	} {
 		if got := strings.Count(string(source), text); got != want {

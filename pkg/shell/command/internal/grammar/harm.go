@@ -17,10 +17,10 @@ const dryRunKey = "dry"
 // A harmfulCommand is a form of a command that does harm, such as "submodule deinit --all". A command has
 // this form if it has the subcommand and, unless options is empty, one of the options.
 type harmfulCommand struct {
-	programs []string // names of programs in the entry to which this form applies; empty for all of them
-	subs     [][]string
-	options  []string
-	harm     string
+	programs               []string // names of programs in the entry to which this form applies; empty for all of them
+	subcommandNamesByDepth [][]string
+	options                []string
+	harm                   string
 }
 
 // parseHarmfulCommands parses the value of the key "harms" in the entry of a program. The value maps each harm
@@ -42,10 +42,10 @@ func parseHarmfulCommands(m yaml.MapSlice) (out []harmfulCommand, err error) {
 				case len(f.options) > 0:
 					return nil, fmt.Errorf("harm %s: %q: a subcommand behind an option", harm, part)
 				default:
-					f.subs = append(f.subs, strings.Split(w, "|"))
+					f.subcommandNamesByDepth = append(f.subcommandNamesByDepth, strings.Split(w, "|"))
 				}
 			}
-			if len(f.programs)+len(f.subs)+len(f.options) == 0 {
+			if len(f.programs)+len(f.subcommandNamesByDepth)+len(f.options) == 0 {
 				return nil, fmt.Errorf("harm %s: an empty form", harm)
 			}
 			out = append(out, f)
@@ -59,15 +59,15 @@ func parseHarmfulCommands(m yaml.MapSlice) (out []harmfulCommand, err error) {
 func (f *harmfulCommand) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, error) {
 	out := *g
 	depth := len(above)
-	if depth == len(f.subs) {
+	if depth == len(f.subcommandNamesByDepth) {
 		return &out, f.setHarmOfOptionsOrGrammar(&out, above)
 	}
 	out.Subcommands = slices.Clone(g.Subcommands)
-	for _, name := range f.subs[depth] {
+	for _, name := range f.subcommandNamesByDepth[depth] {
 		i := slices.IndexFunc(out.Subcommands, func(s Subcommand) bool { return s.Name == name })
 		if i < 0 {
 			i, _ = slices.BinarySearchFunc(out.Subcommands, name, func(s Subcommand, name string) int { return strings.Compare(s.Name, name) })
-			sub, err := newSubcommandMissingFromEntry(name, g, out.Subcommands)
+			sub, err := newUnlistedSubcommand(name, g, out.Subcommands)
 			if err != nil {
 				return nil, err
 			}
@@ -82,10 +82,10 @@ func (f *harmfulCommand) addHarmTo(g *Grammar, above ...*Grammar) (*Grammar, err
 	return &out, nil
 }
 
-// newSubcommandMissingFromEntry returns a subcommand that the entry of its program does not list. It gets the
+// newUnlistedSubcommand returns a subcommand that the entry of its program does not list. It gets the
 // grammar of a listed name with a wildcard that matches it, such as get-*; if there is none, it
 // gets the operands of the program and the class local-write.
-func newSubcommandMissingFromEntry(name string, g *Grammar, subs []Subcommand) (Subcommand, error) {
+func newUnlistedSubcommand(name string, g *Grammar, subs []Subcommand) (Subcommand, error) {
 	if i := slices.IndexFunc(subs, func(s Subcommand) bool { return matchesPrefixPattern(s.Name, name) }); i >= 0 {
 		return Subcommand{name, subs[i].Grammar}, nil
 	}
@@ -118,7 +118,7 @@ func (f *harmfulCommand) setHarmOfOptionsOrGrammar(g *Grammar, above []*Grammar)
 			base = *g.UnconditionalAction
 		}
 		if f.harm == dryRunKey {
-			base.ActionFlagConstants = append(slices.Clone(base.ActionFlagConstants), actionFlagConstantByYAMLWord["dry"])
+			base.ActionFlagConstantNames = append(slices.Clone(base.ActionFlagConstantNames), actionFlagConstantByYAMLWord["dry"])
 			g.UnconditionalAction = &base
 			return nil
 		}
@@ -132,7 +132,7 @@ func (f *harmfulCommand) setHarmOfOptionsOrGrammar(g *Grammar, above []*Grammar)
 	g.Options = slices.Clone(g.Options)
 	for _, name := range f.options {
 		if sub := slices.ContainsFunc(g.Subcommands, func(s Subcommand) bool { return s.Name == name || matchesPrefixPattern(s.Name, name) }); sub && name[0] == '/' {
-			one := harmfulCommand{subs: append(make([][]string, len(above)), []string{name}), harm: f.harm}
+			one := harmfulCommand{subcommandNamesByDepth: append(make([][]string, len(above)), []string{name}), harm: f.harm}
 			with, err := one.addHarmTo(g, above...)
 			if err != nil {
 				return err
@@ -155,7 +155,7 @@ func (f *harmfulCommand) setHarmOfOptionsOrGrammar(g *Grammar, above []*Grammar)
 			return fmt.Errorf("harm %q of %s beside %q", f.harm, name, has)
 		}
 		if f.harm == dryRunKey {
-			g.Options[i].Action = OptionOrCommandAction{ActionFlagConstants: []string{actionFlagConstantByYAMLWord["dry"]}}
+			g.Options[i].Action = OptionOrCommandAction{ActionFlagConstantNames: []string{actionFlagConstantByYAMLWord["dry"]}}
 			continue
 		}
 		g.Options[i].Action.Harm = f.harm

@@ -14,16 +14,16 @@ import (
 
 // A codeFileLoaderEntry is one entry of loads.yaml. All fields except RecipeFormat and GlobFilesMustBeInArgs are space-separated words.
 type codeFileLoaderEntry struct {
-	Programs                      string `yaml:"programs"`
-	FileNameGlobs                 string `yaml:"names"`
-	RequiredArgGlobs              string `yaml:"words"`
-	RecipeFormat                  string `yaml:"recipe"`
-	AnalyzedFilePaths             string `yaml:"reads"`
-	OperandEqualsRecipeGoalsPairs string `yaml:"goals"`
-	FolderOptions                 string `yaml:"folder"`
-	RecipePathOptions             string `yaml:"file"`
-	RecipeTextOptions             string `yaml:"text"`
-	OptionsWithIgnoredValue       string `yaml:"values"`
+	Programs                string `yaml:"programs"`
+	FileNameGlobs           string `yaml:"names"`
+	RequiredArgGlobs        string `yaml:"words"`
+	RecipeFormat            string `yaml:"recipe"`
+	AnalyzedFilePaths       string `yaml:"reads"`
+	RecipeGoalsByOperand    string `yaml:"goals"`
+	FolderOptions           string `yaml:"folder"`
+	RecipePathOptions       string `yaml:"file"`
+	RecipeTextOptions       string `yaml:"text"`
+	OptionsWithIgnoredValue string `yaml:"values"`
 
 	GlobFilesMustBeInArgs bool `yaml:"given"`
 }
@@ -55,7 +55,7 @@ func CodeFileLoadersGoSource(loadersYAML, recipesYAML []byte) ([]byte, error) {
 		}
 		fmt.Fprintf(&out, "{ // %s\n", name)
 		for _, field := range [...]struct{ name, words string }{
-			{"FileNameGlobs", e.FileNameGlobs}, {"RequiredArgGlobs", e.RequiredArgGlobs}, {"AnalyzedFilePaths", e.AnalyzedFilePaths}, {"OperandEqualsRecipeGoalsPairs", e.OperandEqualsRecipeGoalsPairs}, {"FolderOptions", e.FolderOptions}, {"RecipePathOptions", e.RecipePathOptions}, {"RecipeTextOptions", e.RecipeTextOptions}, {"OptionsWithIgnoredValue", e.OptionsWithIgnoredValue},
+			{"FileNameGlobs", e.FileNameGlobs}, {"RequiredArgGlobs", e.RequiredArgGlobs}, {"AnalyzedFilePaths", e.AnalyzedFilePaths}, {"RecipeGoalsByOperand", e.RecipeGoalsByOperand}, {"FolderOptions", e.FolderOptions}, {"RecipePathOptions", e.RecipePathOptions}, {"RecipeTextOptions", e.RecipeTextOptions}, {"OptionsWithIgnoredValue", e.OptionsWithIgnoredValue},
 		} {
 			if words := strings.Fields(field.words); len(words) > 0 {
 				fmt.Fprintf(&out, "%s: %#v,\n", field.name, words)
@@ -65,7 +65,7 @@ func CodeFileLoadersGoSource(loadersYAML, recipesYAML []byte) ([]byte, error) {
 			out.WriteString("GlobFilesMustBeInArgs: true,\n")
 		}
 		if ends := lastBytesOfGlobMatches(strings.Fields(e.FileNameGlobs)); ends != "" {
-			fmt.Fprintf(&out, "possibleLastBytes: %q,\n", ends)
+			fmt.Fprintf(&out, "fileNameLastBytes: %q,\n", ends)
 		}
 		fmt.Fprintf(&out, "RecipeFormat: %q,\n},\n", e.RecipeFormat)
 		seen := map[string]bool{}
@@ -89,7 +89,7 @@ func CodeFileLoadersGoSource(loadersYAML, recipesYAML []byte) ([]byte, error) {
 		fmt.Fprintf(&out, "case %s:\nreturn []int{%s}\n", strings.Join(names, ", "), key)
 	}
 	out.WriteString("}\nreturn nil\n}\n")
-	if err := writeRecipes(&out, recipesYAML); err != nil {
+	if err := writeRecipeFormatTable(&out, recipesYAML); err != nil {
 		return nil, err
 	}
 	return format.Source(out.Bytes())
@@ -109,7 +109,7 @@ func lastBytesOfGlobMatches(globs []string) string {
 	return string(slices.Compact(ends))
 }
 
-func writeRecipes(out *bytes.Buffer, data []byte) error {
+func writeRecipeFormatTable(out *bytes.Buffer, data []byte) error {
 	var names yaml.MapSlice
 	entries := map[string]recipeFileFormatEntry{}
 	if err := yaml.UnmarshalWithOptions(data, &names, yaml.UseOrderedMap()); err != nil {

@@ -105,7 +105,7 @@ func goIdentifier(name string) string {
 // its hash.
 func sharedVariableName(vars map[string]string, kind, value string) string {
 	name := kind + "_" + identifierFromLiteral(value)
-	if other, ok := vars[name]; len(name) > maxSharedVariableNameBytes || ok && other != value {
+	if other, ok := vars[name]; len(name) > maxGeneratedVariableNameBytes || ok && other != value {
 		sum := sha256.Sum256([]byte(value))
 		name = fmt.Sprintf("%s_%x", kind, sum[:6])
 	}
@@ -113,8 +113,8 @@ func sharedVariableName(vars map[string]string, kind, value string) string {
 	return name
 }
 
-// maxSharedVariableNameBytes is the maximum length of a shared variable's name, in bytes.
-const maxSharedVariableNameBytes = 56
+// maxGeneratedVariableNameBytes is the maximum length of a shared variable's name, in bytes.
+const maxGeneratedVariableNameBytes = 56
 
 // identifierFromLiteral returns the words of a composite literal as part of an identifier.
 func identifierFromLiteral(goLiteral string) string {
@@ -127,7 +127,7 @@ func identifierFromLiteral(goLiteral string) string {
 }
 
 // typeNameRemover removes type names from a composite literal.
-var typeNameRemover = strings.NewReplacer("[]argRoleOverrideByOption", "", "[]argRole", "", "argRole", "", "[]effect.Kind", "", "effect.", "", ": true", "", "operandRoles{", "{", "streamChanges{", "{", "&shape_", "", "&action_", "", "actionFlag", "", "argStyle", "")
+var typeNameRemover = strings.NewReplacer("[]argRoleOverrideByOption", "", "[]argRole", "", "argRole", "", "[]effect.Kind", "", "effect.", "", ": true", "", "operandRoles{", "{", "stdioContentChanges{", "{", "&shape_", "", "&action_", "", "actionFlag", "", "argStyle", "")
 
 // writeSubcommand writes the grammar of a subcommand, unless an equal one was written.
 func (w *syntaxTableWriter) writeSubcommand(name string, g *Grammar) {
@@ -160,11 +160,11 @@ func (w *syntaxTableWriter) syntaxLiteral(name string, g *Grammar) string {
 	if g.InterpretedLanguage != "" {
 		f.add("language", fmt.Sprintf("%q", g.InterpretedLanguage))
 	}
-	if g.Service != "" {
-		f.add("service", fmt.Sprintf("%q", g.Service))
+	if g.RemoteService != "" {
+		f.add("remoteService", fmt.Sprintf("%q", g.RemoteService))
 	}
 	if g.PackageRegistry != "" {
-		f.add("registry", fmt.Sprintf("%q", g.PackageRegistry))
+		f.add("packageRegistry", fmt.Sprintf("%q", g.PackageRegistry))
 	}
 	f.add("stdinRole", g.StdinRole)
 	f.add("options", w.optionsLiteral(g.Options))
@@ -180,7 +180,7 @@ func (w *syntaxTableWriter) syntaxLiteral(name string, g *Grammar) string {
 		}
 		f.add("subcommands", b.String()+"}")
 	}
-	f.add("skippableWords", sliceLiteral("string", quoteAll(g.SkippableWords)))
+	f.add("skippableCommandGroups", sliceLiteral("string", quoteAll(g.SkippableCommandGroups)))
 	f.add("operandRoles", operandRolesLiteral(g.Operands))
 	if g.UnconditionalAction != nil {
 		f.add("unconditionalAction", w.actionPointerGoExpr(*g.UnconditionalAction))
@@ -215,42 +215,42 @@ func (w *syntaxTableWriter) actionPointerGoExpr(a OptionOrCommandAction) string 
 	if a.HasOptionalAttachedValue {
 		f.add("hasOptionalAttachedValue", "true")
 	}
-	f.add("class", a.Class)
+	f.add("programClassRank", a.Class)
 	var kinds []string
 	for _, e := range a.Effects {
 		kinds = append(kinds, "effect."+e)
 	}
 	f.add("effects", sliceLiteral("effect.Kind", kinds))
 	var s literalFields
-	if a.StdinStreamConstant != "" {
-		s.add("stdin", a.StdinStreamConstant)
+	if a.StdinStreamConstantName != "" {
+		s.add("stdin", a.StdinStreamConstantName)
 		s.add("setsStdin", "true")
 	}
-	if a.StdoutStreamConstant != "" {
-		s.add("stdout", a.StdoutStreamConstant)
+	if a.StdoutStreamConstantName != "" {
+		s.add("stdout", a.StdoutStreamConstantName)
 		s.add("setsStdout", "true")
 	}
 	if len(s) > 0 {
-		f.add("streams", "streamChanges{"+s.String()+"}")
+		f.add("streams", "stdioContentChanges{"+s.String()+"}")
 	}
 	if a.Operands != nil {
 		f.add("operandRoles", "&"+sharedVariableName(w.operandRolesLiteralByName, "shape", strings.TrimSuffix(strings.TrimPrefix(operandRolesLiteral(*a.Operands), "operandRoles{"), "}")))
 	}
 	var turns []string
-	for _, t := range a.RoleChanges {
+	for _, t := range a.ArgRoleOverrides {
 		turns = append(turns, "{"+t.OldRole+", "+t.NewRole+"}")
 	}
-	f.add("roleChanges", sliceLiteral("argRoleOverrideByOption", turns))
+	f.add("argRoleOverrides", sliceLiteral("argRoleOverrideByOption", turns))
 	f.add("workingFolderRole", a.WorkingFolderRole)
-	f.add("noOperandsRole", a.WorkingFolderRoleWithoutOperands)
-	f.add("actionFlags", strings.Join(slices.Compact(slices.Clone(a.ActionFlagConstants)), " | "))
-	if a.Verb != "" {
-		f.add("remoteChangeVerb", fmt.Sprintf("%q", a.Verb))
+	f.add("implicitOperandRole", a.ImplicitOperandRole)
+	f.add("actionFlags", strings.Join(slices.Compact(slices.Clone(a.ActionFlagConstantNames)), " | "))
+	if a.RemoteChangeVerb != "" {
+		f.add("remoteChangeVerb", fmt.Sprintf("%q", a.RemoteChangeVerb))
 	}
 	if a.Harm != "" {
 		f.add("harm", fmt.Sprintf("%q", a.Harm))
 	}
-	f.add("dataLossesBesideOperandEffects", strings.Join(a.FileLossConstants, " | "))
+	f.add("nonOperandDataLosses", strings.Join(a.FileLossConstantNames, " | "))
 	return "&" + sharedVariableName(w.actionLiteralByName, "action", f.String())
 }
 

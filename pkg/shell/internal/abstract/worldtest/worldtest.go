@@ -83,7 +83,7 @@ func (w *RecordingContext) RecordUnknownEffect(cause effect.EffectCause, why str
 	w.recordCall("dynamic (%s): %s", cause, why)
 }
 
-func (w *RecordingContext) RecordEffectAndResolvePathOrPattern(kind effect.Kind, v abstract.Value, recursive bool) (string, bool) {
+func (w *RecordingContext) RecordPathEffect(kind effect.Kind, v abstract.Value, recursive bool) (string, bool) {
 	below := ""
 	if recursive {
 		below = " and below"
@@ -173,7 +173,7 @@ func (w *RecordingContext) DeliverOutput(io abstract.Streams, out abstract.Value
 	return abstract.Value{}
 }
 
-func (w *RecordingContext) RunAndDeferEffects(f func()) (release func()) {
+func (w *RecordingContext) HoldBackEffects(f func()) (release func()) {
 	mark := len(w.RecordedCalls)
 	f()
 	held := append([]string(nil), w.RecordedCalls[mark:]...)
@@ -195,7 +195,7 @@ func (w *RecordingContext) WalkWindowsCommand(argv []abstract.Value, _ abstract.
 	return abstract.Unknown("…", 0)
 }
 
-func (w *RecordingContext) RecordPathOrURLOfUnknownCommand(v abstract.Value) {
+func (w *RecordingContext) RecordPathOrURL(v abstract.Value) {
 	w.recordCall("suspects %s", formatValue(v))
 }
 func (w *RecordingContext) WalkCommand(argv []abstract.Value) {

@@ -21,7 +21,7 @@ func TestLines(t *testing.T) {
 	at := effect.CommandTextSpan{}
 	world.RecordEffect(effect.Effect{Kind: effect.SendData, Program: "curl", Host: "x.test", Reason: "why"})
 	world.RecordUnknownEffect(effect.CauseStandardInput, "why", at)
-	world.RecordEffectAndResolvePathOrPattern(effect.DeleteFile, unknown, true)
+	world.RecordPathEffect(effect.DeleteFile, unknown, true)
 	world.RecordURLContact(effect.HTTPRequest, tainted)
 	world.RecordHostContact(effect.Connect, tainted)
 	world.RecordLink(abstract.Lit("a"), abstract.Lit("b"))
@@ -32,11 +32,11 @@ func TestLines(t *testing.T) {
 	var io abstract.Streams
 	world.RedirectOutput(&io, "2", abstract.Lit("f"), true)
 	world.DeliverOutput(io, tainted)
-	release := world.RunAndDeferEffects(func() { world.WalkCommand([]abstract.Value{abstract.Lit("later")}) })
+	release := world.HoldBackEffects(func() { world.WalkCommand([]abstract.Value{abstract.Lit("later")}) })
 	world.RecordExecuteEffect([]abstract.Value{abstract.Lit("ls")}, "ls", effect.ReadOnly)
 	world.WalkUnknownProgram([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
 	world.WalkWindowsCommand([]abstract.Value{abstract.Lit("x")}, abstract.Streams{})
-	world.RecordPathOrURLOfUnknownCommand(tainted)
+	world.RecordPathOrURL(tainted)
 	world.WalkShellText("id", at)
 	world.WalkShellTextWithStdin("sh", at, tainted)
 	world.WalkCode("php", tainted, "code", at)
@@ -112,7 +112,7 @@ func TestCheck(t *testing.T) {
 	var seen []string
 	read := func(w *RecordingContext, title, text string) {
 		seen = append(seen, title+":"+text)
-		w.RecordPathOrURLOfUnknownCommand(abstract.Lit(title))
+		w.RecordPathOrURL(abstract.Lit(title))
 	}
 	CheckGoldenCases(t, name, true, read)
 	want := "--- one\ntext\n\nmore\n...\nsuspects one\n--- two\n\n...\nsuspects two\n"

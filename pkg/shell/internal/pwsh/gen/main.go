@@ -17,24 +17,24 @@ import (
 
 // A cmdletsFile is the content of cmdlets.yaml.
 type cmdletsFile struct {
-	ReadOnlyCmdlets              string            `yaml:"readers"`
-	CmdletNameVerbs              string            `yaml:"verbs"`
-	BuiltInAssemblyNames         string            `yaml:"assemblies"`
-	RemoteNounPrefixes           string            `yaml:"elsewhere"`
-	RemoteReadOnlyVerbs          string            `yaml:"reading"`
-	GrantingNounPatterns         string            `yaml:"granting"`
-	CmdletVerbsByRemoteOperation map[string]string `yaml:"meanings"`
-	ReadOnlyCmdletByAlias        map[string]string `yaml:"short"`
-	Cmdlets                      map[string]cmdletEntry
+	ReadOnlyCmdlets                string            `yaml:"readers"`
+	CmdletNameVerbs                string            `yaml:"verbs"`
+	BuiltInAssemblyNames           string            `yaml:"assemblies"`
+	RemoteNounPrefixes             string            `yaml:"elsewhere"`
+	RemoteReadOnlyVerbs            string            `yaml:"reading"`
+	PermissionGrantingNounPatterns string            `yaml:"granting"`
+	CmdletVerbsByRemoteOperation   map[string]string `yaml:"meanings"`
+	ReadOnlyCmdletByAlias          map[string]string `yaml:"short"`
+	Cmdlets                        map[string]cmdletEntry
 }
 
 // A cmdletEntry is the entry of one PowerShell command in cmdlets.yaml.
 type cmdletEntry struct {
-	Aliases                    string `yaml:"also"`
-	ProgramClassThenEffectKind string `yaml:"does"`
-	Parameters                 string `yaml:"parameters"`
-	SpecialEffect              string `yaml:"special"`
-	Examples                   map[string]string
+	Aliases            string `yaml:"also"`
+	ClassAndEffectKind string `yaml:"does"`
+	Parameters         string `yaml:"parameters"`
+	Behavior           string `yaml:"special"`
+	Examples           map[string]string
 }
 
 // classes, effects, uses and specials map the words of entries to Go names.
@@ -68,26 +68,26 @@ var (
 		"method":    "paramUseCalledMember",
 		"request":   "paramUseHTTPMethod",
 	}
-	specialEffectConstantByWord = map[string]string{
-		"content":  "specialEffectOutputsFileContent",
-		"evaluate": "specialEffectRunsInputCode",
-		"output":   "specialEffectOutputsArgs",
-		"joins":    "specialEffectOutputsJoinedPath",
-		"passes":   "specialEffectOutputsUnknown",
-		"object":   "specialEffectCreatesDotNetObject",
-		"folder":   "specialEffectChangesWorkingFolder",
-		"items":    "specialEffectOutputsListedFiles",
-		"each":     "specialEffectRunsCodePerInput",
-		"same":     "specialEffectOutputsSomeInput",
-		"alias":    "specialEffectSetsAlias",
-		"variable": "specialEffectSetsVariable",
-		"module":   "specialEffectLoadsModulePath",
-		"remote":   "specialEffectMayRunProgram",
-		"types":    "specialEffectLoadsTypes",
-		"asks":     "specialEffectAsksUserPassword",
-		"reveals":  "specialEffectRevealsPassword",
-		"unpacks":  "specialEffectUnpacksArchive",
-		"makes":    "specialEffectCreatesItem",
+	behaviorConstantByWord = map[string]string{
+		"content":  "cmdletBehaviorOutputsFileContent",
+		"evaluate": "cmdletBehaviorRunsInputCode",
+		"output":   "cmdletBehaviorOutputsArgs",
+		"joins":    "cmdletBehaviorOutputsJoinedPath",
+		"passes":   "cmdletBehaviorOutputsUnknownValue",
+		"object":   "cmdletBehaviorCreatesDotNetObject",
+		"folder":   "cmdletBehaviorChangesWorkingFolder",
+		"items":    "cmdletBehaviorOutputsFileList",
+		"each":     "cmdletBehaviorRunsCodePerInput",
+		"same":     "cmdletBehaviorOutputsInputSubset",
+		"alias":    "cmdletBehaviorSetsAlias",
+		"variable": "cmdletBehaviorSetsVariable",
+		"module":   "cmdletBehaviorLoadsModulePath",
+		"remote":   "cmdletBehaviorMayRunProgram",
+		"types":    "cmdletBehaviorLoadsTypes",
+		"asks":     "cmdletBehaviorAsksUserPassword",
+		"reveals":  "cmdletBehaviorRevealsPassword",
+		"unpacks":  "cmdletBehaviorUnpacksArchive",
+		"makes":    "cmdletBehaviorCreatesItem",
 	}
 )
 
@@ -142,7 +142,7 @@ func compileCmdletsYAML(data []byte) ([]byte, error) {
 	writeSetMembershipFunc(&out, "isAssembly", "an assembly is installed with Windows or .NET.", f.BuiltInAssemblyNames)
 	writeSetMembershipFunc(&out, "beginsElsewhere", "a prefix of nouns belongs to a module that manages a remote service.", f.RemoteNounPrefixes)
 	writeSetMembershipFunc(&out, "readsElsewhere", "commands of such a module with this verb change nothing.", f.RemoteReadOnlyVerbs)
-	fmt.Fprintf(&out, "\n// granting matches nouns of modules for remote services whose commands grant permissions.\nconst granting = %q\n", strings.Join(strings.Fields(f.GrantingNounPatterns), "|"))
+	fmt.Fprintf(&out, "\n// granting matches nouns of modules for remote services whose commands grant permissions.\nconst granting = %q\n", strings.Join(strings.Fields(f.PermissionGrantingNounPatterns), "|"))
 	out.WriteString("\n// meaningOf returns what a verb does in a module for a remote service.\nfunc meaningOf(verb string) string {\nswitch verb {\n")
 	for _, meaning := range slices.Sorted(maps.Keys(f.CmdletVerbsByRemoteOperation)) {
 		fmt.Fprintf(&out, "case %s:\nreturn %q\n", sortedGoStringLiterals(f.CmdletVerbsByRemoteOperation[meaning]), meaning)
@@ -182,19 +182,19 @@ func (e cmdletEntry) goStructLiteral(name string) (string, error) {
 	if also := strings.Fields(e.Aliases); len(also) > 0 {
 		fmt.Fprintf(&b, ", aliases: %#v", also)
 	}
-	class, kind, _ := strings.Cut(e.ProgramClassThenEffectKind, " ")
+	class, kind, _ := strings.Cut(e.ClassAndEffectKind, " ")
 	if classConstantByWord[class] == "" || kind != "" && effectConstantByWord[kind] == "" {
-		return "", fmt.Errorf("does: %q is not a class, or a class and an effect", e.ProgramClassThenEffectKind)
+		return "", fmt.Errorf("does: %q is not a class, or a class and an effect", e.ClassAndEffectKind)
 	}
 	fmt.Fprintf(&b, ", class: %s", classConstantByWord[class])
 	if kind != "" {
 		fmt.Fprintf(&b, ", effect: %s", effectConstantByWord[kind])
 	}
-	if e.SpecialEffect != "" {
-		if specialEffectConstantByWord[e.SpecialEffect] == "" {
-			return "", fmt.Errorf("special: unknown word %q", e.SpecialEffect)
+	if e.Behavior != "" {
+		if behaviorConstantByWord[e.Behavior] == "" {
+			return "", fmt.Errorf("special: unknown word %q", e.Behavior)
 		}
-		fmt.Fprintf(&b, ", specialEffect: %s", specialEffectConstantByWord[e.SpecialEffect])
+		fmt.Fprintf(&b, ", behavior: %s", behaviorConstantByWord[e.Behavior])
 	}
 	if params := strings.Fields(e.Parameters); len(params) > 0 {
 		b.WriteString(", params: []param{\n")

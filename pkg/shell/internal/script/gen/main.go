@@ -14,13 +14,13 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// A callsYAMLEntry is one entry of calls.yaml.
-type callsYAMLEntry struct {
+// A callEffectYAMLEntry is one entry of calls.yaml.
+type callEffectYAMLEntry struct {
 	CallEffectName                  string `yaml:"role"`
 	SpaceSeparatedCallNames         string `yaml:"calls"`
 	ReceiverOrModuleGlobs           string `yaml:"owner"`
 	ExcludedReceiverOrModuleGlobs   string `yaml:"unless"`
-	SpaceSeparatedOnlyLanguages     string `yaml:"in"`
+	SpaceSeparatedIncludedLanguages string `yaml:"in"`
 	SpaceSeparatedExcludedLanguages string `yaml:"notin"`
 }
 
@@ -85,7 +85,7 @@ func writeCallEffectsGoFile() error {
 
 // generateCallEffectsGoSource returns the source of the table that calls.yaml describes.
 func generateCallEffectsGoSource(callsYAML []byte) ([]byte, error) {
-	var entries []callsYAMLEntry
+	var entries []callEffectYAMLEntry
 	if err := yaml.UnmarshalWithOptions(callsYAML, &entries, yaml.Strict()); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func generateCallEffectsGoSource(callsYAML []byte) ([]byte, error) {
 			return nil, fmt.Errorf("calls.yaml: entry %d: role %q, calls %q", i+1, e.CallEffectName, e.SpaceSeparatedCallNames)
 		}
 		literal := "{callEffect: " + role
-		for _, f := range []struct{ name, text string }{{"receiverOrModuleGlobs", e.ReceiverOrModuleGlobs}, {"excludedReceiverOrModuleGlobs", e.ExcludedReceiverOrModuleGlobs}, {"onlyLanguages", e.SpaceSeparatedOnlyLanguages}, {"excludedLanguages", e.SpaceSeparatedExcludedLanguages}} {
+		for _, f := range []struct{ name, text string }{{"receiverOrModuleGlobs", e.ReceiverOrModuleGlobs}, {"excludedReceiverOrModuleGlobs", e.ExcludedReceiverOrModuleGlobs}, {"onlyLanguages", e.SpaceSeparatedIncludedLanguages}, {"excludedLanguages", e.SpaceSeparatedExcludedLanguages}} {
 			if words := strings.Fields(f.text); len(words) > 0 {
 				literal += fmt.Sprintf(", %s: %#v", f.name, words)
 			}
