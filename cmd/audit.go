@@ -129,6 +129,9 @@ func verifyAudit(c *cli.Context, w *Environment) error {
 		err = json.NewEncoder(w.Out).Encode(report)
 	} else {
 		_, err = fmt.Fprintln(w.Out, describeVerification(file, &report))
+		if err == nil && !report.OK() {
+			_, err = fmt.Fprintf(w.Out, "      do not trust the entries from there on: keep the file as evidence, and compare it with a backup; to go on with a new log, run '%s'\n", audit.RepairCommand)
+		}
 	}
 	if err == nil && !report.OK() {
 		return &statusError{statusBlock, nil}

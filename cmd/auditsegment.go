@@ -68,7 +68,7 @@ func verifySignedAuditSegment(c *cli.Context, w *Environment) error {
 	case c.Bool("json"):
 		err = json.NewEncoder(w.Out).Encode(report)
 	case !report.OK():
-		_, err = fmt.Fprintf(w.Out, "%s: %s\n", name, report.Damage)
+		_, err = fmt.Fprintf(w.Out, "%s: %s\n      do not trust the segment: ask the person who sent it for a new export, and compare both\n", name, report.Damage)
 	default:
 		_, err = fmt.Fprintf(w.Out, "%s: entries %d to %d were not changed, removed, inserted or moved after they were signed at %s; entries before %[2]d and after %[3]d are not in this file\n",
 			name, report.FirstSeq, report.Head.Seq, report.Checkpoint.Time.Format("2006-01-02 15:04:05 MST"))

@@ -135,7 +135,7 @@ func showBackupSet(c *cli.Context, w *Environment) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", term.EscapeControlAndInvisible(e.Path), formatSize(e.Size), what)
 	}
 	for _, p := range set.NotBackedUpPaths {
-		fmt.Fprintf(t, "%s\t\tnot kept: build output\n", term.EscapeControlAndInvisible(p))
+		fmt.Fprintf(t, "%s\t\tno backup: build output\n", term.EscapeControlAndInvisible(p))
 	}
 	return t.Flush()
 }

@@ -400,8 +400,8 @@ func possiblePronounReferents(words, wordsInLowerCase []string) (out []PromptNam
 	return out
 }
 
-// namesImpliedByUserGivenName returns the names that an action may use for an object named by the user: a URL without its
-// scheme, its host, and its path.
+// namesImpliedByUserGivenName returns other names that an action may use for an object named by the user. For a
+// URL these are the URL without its scheme, the host alone, and the path alone.
 func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperationSet) (out []PromptNamedObject) {
 	add := func(name string, does ObjectOperationSet) {
 		if name = CanonicalObjectName(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n PromptNamedObject) bool { return n.Name == name }) {

@@ -12,9 +12,9 @@ import (
 // name.
 type globPath struct{ dir, name string }
 
-// splitGlobPath splits a path pattern before its last name. ok is false if the last name is empty,
-// if it contains ** (except the name ** below a folder), or if the pattern contains backslashes,
-// braces or "!".
+// splitGlobPath splits a path pattern before its last name. ok is false if the last name is empty or
+// contains **, unless the pattern has the form FOLDER/**, or if the pattern contains backslashes, braces
+// or "!".
 func splitGlobPath(v abstract.Value) (g globPath, ok bool) {
 	if !v.IsGlobPattern || v.FullyUnknown || strings.ContainsAny(v.Text, "\\{}!") {
 		return globPath{}, false

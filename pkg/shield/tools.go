@@ -113,10 +113,10 @@ func (p *Pipeline) newPendingToolClassAnswer(c *analysis.ActionCase, t *approve.
 func toolDescription(name string, t *approve.UnknownTool, classOutlivesSession bool) string {
 	text := name
 	if t.Server != "" {
-		text += ", of the server " + t.Server
+		text += ", of the MCP server " + t.Server
 	}
 	if t.RemoteHost != "" {
-		text += ", which sends the arguments to " + t.RemoteHost
+		text += "\nthe arguments are sent to " + t.RemoteHost
 	}
 	if t.Description != "" {
 		text += "\ndescription by the server: " + t.Description
