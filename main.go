@@ -44,7 +44,7 @@ func main() {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Getenv: os.Getenv, Environ: os.Environ, Now: time.Now,
 		Home: home, WorkingDir: dir, ShieldExecutablePath: exe, User: os.Getenv("USER"), OS: runtime.GOOS, RootFS: os.DirFS("/"),
-		Reload: reload, HookEventWatchFromInit: watch.HookEventWatchFromInit(),
+		Reload: reload, HookEventWatchFromInit: watch.HookEventWatchFromPackageInit(),
 	})
 	stop()
 	os.Exit(status)

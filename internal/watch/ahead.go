@@ -73,11 +73,11 @@ func isEscapedInID(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_-.:|", c)
 }
 
-var hookEventWatchFromInit *EventWatch
+var hookEventWatchFromPackageInit *EventWatch
 
-// HookEventWatchFromInit returns the watch that this process started before the rest of shield was initialized; nil if
+// HookEventWatchFromPackageInit returns the watch that this process started before the rest of shield was initialized; nil if
 // there is none.
-func HookEventWatchFromInit() *EventWatch { return hookEventWatchFromInit }
+func HookEventWatchFromPackageInit() *EventWatch { return hookEventWatchFromPackageInit }
 
 // isInstalledHookCommand reports whether a command line is one that hook install writes.
 func isInstalledHookCommand(args []string) bool {

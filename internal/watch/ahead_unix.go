@@ -18,7 +18,7 @@ const initJudgeAnswerTimeout = 250 * time.Millisecond
 // init handles a hook event before the other packages of shield are initialized, because an allowed action needs
 // none of them in this process. If the hook command judges in its own process and no service runs, init does
 // nothing. For any answer other than permission, a signal or a timeout, the main program continues with
-// [HookEventWatchFromInit].
+// [HookEventWatchFromPackageInit].
 func init() {
 	program, err := os.Executable()
 	if err != nil || len(os.Args) == 0 || !isInstalledHookCommand(os.Args[1:]) || onTerminal(os.Stdin) {
@@ -41,17 +41,17 @@ func init() {
 		}
 		dial = func() ServiceCall { return ask }
 	}
-	hookEventWatchFromInit = StartEventWatch(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
-	hookEventWatchFromInit.signalsDuringInit = make(chan os.Signal, 1)
+	hookEventWatchFromPackageInit = StartEventWatch(os.Stdin, parent, dial, func() (*Judge, error) { return startJudge(program, args) })
+	hookEventWatchFromPackageInit.signalsDuringInit = make(chan os.Signal, 1)
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // under nohup, SIGHUP stays ignored
 		ends = append(ends, syscall.SIGHUP)
 	}
-	signal.Notify(hookEventWatchFromInit.signalsDuringInit, ends...)
+	signal.Notify(hookEventWatchFromPackageInit.signalsDuringInit, ends...)
 	late := time.NewTimer(initJudgeAnswerTimeout)
 	defer late.Stop()
 	select {
-	case got := <-hookEventWatchFromInit.replies:
+	case got := <-hookEventWatchFromPackageInit.replies:
 		if answer, ok := deferToHostResponse(os.Args[2], got); ok {
 			if lined {
 				answer = "0" + answer
@@ -65,9 +65,9 @@ func init() {
 				os.Exit(0)
 			}
 		}
-		hookEventWatchFromInit.replies <- got
-	case sig := <-hookEventWatchFromInit.signalsDuringInit:
-		hookEventWatchFromInit.signalsDuringInit <- sig
+		hookEventWatchFromPackageInit.replies <- got
+	case sig := <-hookEventWatchFromPackageInit.signalsDuringInit:
+		hookEventWatchFromPackageInit.signalsDuringInit <- sig
 	case <-late.C:
 	}
 }

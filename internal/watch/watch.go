@@ -4,7 +4,7 @@
 //
 // A host starts a hook for each action, and start time delays the agent. Hence this package imports
 // little of the standard library, and package peer: Go initializes packages in the order of their
-// paths after their imports, so this one is initialized before most of shield, and [HookEventWatchFromInit] starts
+// paths after their imports, so this one is initialized before most of shield, and [HookEventWatchFromPackageInit] starts
 // there.
 package watch
 

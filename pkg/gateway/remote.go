@@ -213,7 +213,7 @@ func (w *clientToRemoteServerRelay) addArgumentHeaders(req *http.Request, m *mes
 	}
 	headers, err := verifiedArgumentHeaders(w.exchange.req.Header, t, objectMember(m.params, "arguments"))
 	if err != nil {
-		return argumentHeaderMismatchError{err}
+		return headerArgumentMismatchError{err}
 	}
 	for name, value := range headers {
 		req.Header.Set(name, value)
@@ -221,9 +221,9 @@ func (w *clientToRemoteServerRelay) addArgumentHeaders(req *http.Request, m *mes
 	return nil
 }
 
-// An argumentHeaderMismatchError says that an HTTP header of the client does not match the arguments of the tool
+// A headerArgumentMismatchError says that an HTTP header of the client does not match the arguments of the tool
 // call.
-type argumentHeaderMismatchError struct{ error }
+type headerArgumentMismatchError struct{ error }
 
 // Reasons why a server has not responded.
 var (
@@ -255,7 +255,7 @@ func (w *clientToRemoteServerRelay) answerClientWithError(m *message, err error)
 	if errors.As(err, &s) && s >= 400 {
 		status = clientHTTPStatus(int(s))
 	}
-	if errors.As(err, new(argumentHeaderMismatchError)) {
+	if errors.As(err, new(headerArgumentMismatchError)) {
 		status, code = http.StatusBadRequest, codeHeaderMismatch
 	}
 	if !m.isRequest() {

@@ -28,7 +28,7 @@ func (v *HashedSensitiveValue) key() []byte {
 type sensitiveValueHeader struct {
 	ValueByteLen, PrefixShortHash uint32
 	IsPrivateFileWord             bool
-	ServiceHostNameWordsBytes     uint16
+	ServiceHostWordsByteCount     uint16
 }
 
 // encode returns all of a value but its hash, which is its key.
@@ -45,12 +45,12 @@ func (v *HashedSensitiveValue) encode() []byte {
 func decodeValue(key, data []byte) (v HashedSensitiveValue, err error) {
 	var head sensitiveValueHeader
 	n, err := binary.Decode(data, binary.LittleEndian, &head)
-	end := n + int(head.ServiceHostNameWordsBytes)
+	end := n + int(head.ServiceHostWordsByteCount)
 	if err != nil || len(key) != len(sensitiveValueKeyPrefix)+valueHashBytes || head.ValueByteLen < minSensitiveValueBytes || end > len(data) || (len(data)-end)%storedNGramBytes != 0 {
 		return v, ErrDamaged
 	}
 	v = HashedSensitiveValue{Length: int(head.ValueByteLen), PrefixShortHash: head.PrefixShortHash, IsPrivateFileWord: head.IsPrivateFileWord, Hash: slices.Clone(key[len(sensitiveValueKeyPrefix):]), NGramHashes: slices.Clone(data[end:])}
-	if head.ServiceHostNameWordsBytes > 0 {
+	if head.ServiceHostWordsByteCount > 0 {
 		v.ServiceHostNameWords = strings.Split(string(data[n:end]), "\n")
 	}
 	return v, nil

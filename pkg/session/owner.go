@@ -61,7 +61,7 @@ func repositoryOwners(c *analysis.ActionCase, texts []string) []string {
 		if m := ghRepositoryOutputPattern().FindStringSubmatch(line); m != nil && strings.HasPrefix(command, "gh ") {
 			one = "github.com/" + strings.ToLower(m[1])
 		}
-		if one == "" || owner != "" && one != owner || !gitConfigMatchesOwner(c, one) {
+		if one == "" || owner != "" && one != owner || !gitRemotesHaveOwner(c, one) {
 			return nil
 		}
 		owner = one
@@ -90,9 +90,9 @@ func isCWDInWorkspaceRepository(c *analysis.ActionCase) bool {
 	return false
 }
 
-// gitConfigMatchesOwner reports whether the git configuration of each workspace root contains the URL
+// gitRemotesHaveOwner reports whether the git configuration of each workspace root contains the URL
 // of a repository of the account. A configuration that cannot be read is skipped.
-func gitConfigMatchesOwner(c *analysis.ActionCase, owner string) bool {
+func gitRemotesHaveOwner(c *analysis.ActionCase, owner string) bool {
 	place := c.ExecutionContext()
 	for _, root := range place.WorkspaceRoots {
 		text, err := place.ReadScript(root + "/.git/config")

@@ -228,10 +228,10 @@ var (
 	// gitleaksKeywordPrefixPattern matches the start of a gitleaks expression, which allows any text before the keyword.
 	// The start is removed, since searching for this text takes most of the time.
 	gitleaksKeywordPrefixPattern = regexp.MustCompile(`^(?:\(\?i\))?\[\\w\.-\]\{0,50\}\?(?:\(\?i:\[\\w\.-\]\{0,50\}\?)?`)
-	// secretEndPattern matches the part of a gitleaks expression that requires a quote, white space, ";" or the
+	// gitleaksTerminatorPattern matches the part of a gitleaks expression that requires a quote, white space, ";" or the
 	// end of the text after a secret. Its replacement also finds a secret before the "&" of a query, the "," of
 	// a list, ")" and so on.
-	secretEndPattern = regexp.MustCompile(`\(\?:\[\\x60'"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)`)
+	gitleaksTerminatorPattern = regexp.MustCompile(`\(\?:\[\\x60'"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)`)
 )
 
 // importGitleaksSecretForms returns the patterns of secrets in the rules file of gitleaks, except
@@ -248,7 +248,7 @@ func importGitleaksSecretForms(tomlFile string, omissionReasonByID map[string]st
 			left++
 			continue
 		}
-		pattern := secretEndPattern.ReplaceAllString(r.Regex, `(?:\W|$)`)
+		pattern := gitleaksTerminatorPattern.ReplaceAllString(r.Regex, `(?:\W|$)`)
 		switch cut := gitleaksKeywordPrefixPattern.FindString(pattern); {
 		case strings.HasSuffix(cut, `(?i:[\w.-]{0,50}?`):
 			pattern = `(?i:` + pattern[len(cut):]
