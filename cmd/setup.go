@@ -36,7 +36,7 @@ var evaluatorPresetChoices = []struct {
 	preset, means string
 	calls         int
 }{
-	{"offline", "I answer all questions; no model is used", 0},
+	{"offline", "ask me, and use no model", 0},
 	{"assisted", "ask the model first, then me", 4},
 	{"default", "a model reviews every change", 23},
 }

@@ -355,7 +355,7 @@ func (a *Approver) verdictOf(ctx context.Context, c *analysis.ActionCase, r *Req
 // ToolClassDescriptions describe the classes of tools.
 var ToolClassDescriptions = map[analysis.ToolClass]string{
 	analysis.ToolClassReadOnly: "only reads", analysis.ToolClassChangesWorkspace: "changes this workspace only",
-	analysis.ToolClassChangesOutsideWorkspace: "changes or sends something outside this workspace", analysis.ToolClassForbidden: "is never used",
+	analysis.ToolClassChangesOutsideWorkspace: "changes or sends something outside this workspace", analysis.ToolClassForbidden: "must not be used",
 }
 
 // maxAdvanceApprovalTextChars is the maximum number of characters shown of the text that offers an

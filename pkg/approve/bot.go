@@ -191,7 +191,7 @@ func choiceOutcomeText(choice string) string {
 	case choiceToolReadOnly, choiceToolChangesWorkspace, choiceToolChangesOutsideWorkspace:
 		return "Approved once, and the tool " + ToolClassDescriptions[classOfChoice(choice)] + ":"
 	case choiceToolForbidden:
-		return "Denied, and the tool is never used:"
+		return "Denied, and the tool must not be used again:"
 	default:
 		return "Not counted"
 	}

@@ -311,7 +311,7 @@ func (g *keyInterpreter) currentAnswerText() string {
 		if class := g.classOfLine(g.currentLine); class != analysis.ToolClassForbidden {
 			return "Approve once, and record that the tool " + ToolClassDescriptions[class] + ": press Enter"
 		}
-		return "Deny; the tool is never used: press Enter"
+		return "Deny, and forbid the tool: press Enter"
 	case g.currentLine != "":
 		return "Deny by default; typed: " + g.currentLine
 	case g.invalidLine != "":

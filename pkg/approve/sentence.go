@@ -377,7 +377,8 @@ var folderVerbs = map[effect.Kind]string{
 	effect.ChangePermissions: "change permissions in",
 }
 
-// effectFactPhrases are phrases for the words behind the object of an effect of a kind.
+// effectFactPhrases has a phrase for each word that package kind writes after the object in the fact about an
+// effect, such as trusted.
 var effectFactPhrases = map[string]string{
 	"destroys":  "destroys the resource",
 	"recursive": "with everything below",

@@ -72,7 +72,7 @@ func (p *Pipeline) blockForbiddenTool(ctx context.Context, c *analysis.ActionCas
 	}
 	v := verdict.Finding{
 		RequiredAuthority: verdict.AuthorityNoneSuffices, Confidence: 1,
-		Reasoning: said.By + " decided that this tool is never used; use another tool, or ask the user to change it: shield tools",
+		Reasoning: said.By + " forbade this tool; use another tool, or ask the user to change it: shield tools",
 	}.Verdict(TierApprove)
 	v.AnswerChannel, v.AnsweredBy = answerChannelToolClass, said.By
 	return v, true

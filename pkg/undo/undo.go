@@ -101,7 +101,7 @@ type BackupSet struct {
 	At time.Time `json:"at"`
 	UndoableAction
 	EntryCount            int           `json:"names"`
-	BackedUpContentBytes  int64         `json:"bytes"`              // bytes of the kept content, linked content included
+	BackedUpContentBytes  int64         `json:"bytes"`              // bytes of the kept content, including files of which the store keeps a hard link
 	MustMentionInVerdict  bool          `json:"said,omitempty"`     // the set is large or took long to store, so the verdict's reasoning mentions its size
 	NotBackedUpPaths      []string      `json:"left_out,omitempty"` // paths that were not kept: build output and sockets
 	LastRestoredAtRFC3339 string        `json:"applied,omitempty"`  // when the set was last restored; kept in a separate file; "" if never

@@ -135,7 +135,7 @@ const answers = {
   reads: "Approved once; the tool only reads",
   workspace: "Approved once; the tool changes this workspace only",
   elsewhere: "Approved once; the tool changes or sends something outside this workspace",
-  never: "Denied; the tool is never used",
+  never: "Denied, and the tool is forbidden",
 };
 
 // keep puts a receipt where the card of a request was.
