@@ -218,6 +218,7 @@ func (s *setupPlan) computeChanges(c *cli.Context) error {
 
 // planSettings computes the new text of shield's own settings file.
 func (s *setupPlan) planSettings(c *cli.Context) error {
+	s.settingsChanged, s.newSettingsText = false, nil
 	var changes []config.SettingChange
 	for _, want := range []struct{ name, word, value, now string }{
 		{"policy", s.policyPresetName, s.policyPresetName, s.currentSettings.PolicyNameOrPath},

@@ -2,10 +2,13 @@ package cmd
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 )
 
 // TestSetupIsForPersons checks that an agent cannot set up or undo anything, and can only
@@ -41,5 +44,36 @@ func TestSetupIsForPersons(t *testing.T) {
 	}
 	if status, out, errs := run(t, w, "", "setup", "--dry-run"); status != 0 || !strings.HasSuffix(out, "Nothing was changed.\n") {
 		t.Errorf("a dry run: status %d, %s%s", status, out, errs)
+	}
+}
+
+// TestSetupPlansAgain checks that a setup that waited for an answer keeps settings written meanwhile, also if
+// they already have the value that it would set.
+func TestSetupPlansAgain(t *testing.T) {
+	w := newWorld(t)
+	c := cli.NewContext(cli.NewApp(), flag.NewFlagSet("setup", flag.ContinueOnError), nil)
+	c.Context = t.Context()
+	s := &setupPlan{environment: &w, policyPresetName: "strict"}
+	plan := func() {
+		t.Helper()
+		var err error
+		if s.currentSettings, err = loadSettings(c, &w); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.planSettings(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if plan(); !s.settingsChanged {
+		t.Fatal("the preset is not set")
+	}
+	if err := os.MkdirAll(filepath.Dir(s.shieldSettingsFile.path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.shieldSettingsFile.path, []byte("policy: strict\nrate_limit: 5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if plan(); s.settingsChanged {
+		t.Errorf("the file would be replaced by %q", s.newSettingsText)
 	}
 }
