@@ -97,7 +97,7 @@ func (s *personAtTerminalCheck) checkNoProcessRunsAgent(selfAndAncestors []ances
 		}
 		env, err := s.environ(p.PID)
 		if err != nil {
-			continue // the environment is unreadable: the process belongs to another user
+			continue // the environment cannot be read, for example because the process belongs to another user
 		}
 		if h := host.OfEnvironment(env); h != nil {
 			return newAgentCouldAnswerError(h, p.PID)

@@ -16,8 +16,8 @@ type platformRow struct {
 	Feature, Linux, Darwin, Windows string
 }
 
-// The words in platforms.yaml for a feature that works, or was not tested, on a system. Any other text says what
-// happens instead.
+// The words in platforms.yaml for a feature that works, or was not tested, on a system. Any other text names a
+// restriction, or says what happens instead.
 const (
 	platformWorks    = "works"
 	platformUntested = "untested"

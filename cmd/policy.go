@@ -94,8 +94,8 @@ func findingPosition(name string, f policy.LintFinding) string {
 	return fmt.Sprintf("%s:%d:%d", name, f.Line, f.Column)
 }
 
-// testPolicy judges the actions in files of test cases by the policy of the flags, and compares the decisions
-// with the expected ones.
+// testPolicy judges the actions in files of test cases by the policy of the settings and flags, or by the preset
+// that a case names, and compares the decisions with the expected ones.
 func testPolicy(c *cli.Context, w *Environment) error {
 	files, err := operands(c, "CASES…")
 	if err != nil {

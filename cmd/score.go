@@ -242,7 +242,7 @@ func scoreConfig(c *cli.Context, w *Environment, lastTier int) (*config.LoadedSe
 	cfg.ProtectedCacheDir = config.CacheDir(home, nothing)
 	cfg.ShieldProgramPath, cfg.Settings.Audit.Enabled = scoreShieldPath, false
 	if lastTier < shield.TierEvaluate || set.Evaluator.Provider == "" {
-		cfg.StateDir = "" // no model is asked, so no call counts towards the budget; and the verdicts need no seal (HMAC)
+		cfg.StateDir = "" // the evaluator's model is not asked, so no call counts towards the budget; and the verdicts need no seal (HMAC)
 	}
 	cfg.IgnoresFileSystem, cfg.TierStepsIncludeLatency, cfg.OmitsActionFromVerdicts = true, true, true
 	cfg.AgentHostName, cfg.IsolatesSessions = "score", true // sessions are those of the corpus; rows without a session are judged alone

@@ -268,7 +268,7 @@ func (s *server) answer(ctx context.Context, q *peer.Question, from service.Call
 	}
 	w.setDefaults()
 	app := newApp(&w, q.AskingProgramArgs...)
-	if q.AskingProgramArgs[0] != "hook" { // each agent host is a subcommand of hook; subcommands of other commands do not judge
+	if q.AskingProgramArgs[0] != "hook" { // each agent host is a subcommand of hook; no subcommand of another command asks the service for a verdict
 		app.Commands[0].Subcommands = nil
 	}
 	w.args = moveFlagsFirst(app, q.AskingProgramArgs)

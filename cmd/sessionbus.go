@@ -57,7 +57,7 @@ func sessionBusOfTopmostAncestor(ancestors []ancestry.Process, environ func(pid 
 	for i := len(ancestors) - 1; i >= 0; i-- {
 		env, err := environ(ancestors[i].PID)
 		if err != nil {
-			continue // the environment is unreadable: the process belongs to another user
+			continue // the environment cannot be read, for example because the process belongs to another user
 		}
 		for _, entry := range env {
 			if value, ok := strings.CutPrefix(entry, sessionBusVariable+"="); ok && value != "" {

@@ -182,7 +182,7 @@ type setupPlan struct {
 	hosts              []*hostToSetUp
 	shieldSettingsFile hostSettingsFileOnDisk // shield's own settings file
 	newSettingsText    []byte                 // new content of shield's settings file
-	settingsChanged    bool                   // newSettingsText differs from the settings file on disk
+	settingsChanged    bool                   // newSettingsText is to be written to shield's settings file
 }
 
 // A hostToSetUp is an agent host to set up, with the edits of its settings files and the result of the setup.

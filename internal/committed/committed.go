@@ -102,9 +102,9 @@ func (r *LastCommitReader) committedEntry(file string) (repo *repository, e tree
 	return repo, e, ok
 }
 
-// pathMatchesTreeEntry reports whether the file or folder filePath has the content of the tree entry e.
-// filePath is requestedPath or lies below it. A symbolic link below requestedPath must not lead out of
-// requestedPath.
+// pathMatchesTreeEntry reports whether the file or folder filePath, with all that a folder contains, is in the
+// tree entry e unchanged. Files of e can be missing from the folder. filePath is requestedPath or lies below it.
+// A symbolic link below requestedPath must not lead out of requestedPath.
 func (r *LastCommitReader) pathMatchesTreeEntry(repo *repository, e treeEntry, filePath, requestedPath string, folderDepth int) bool {
 	if r.commitPathComparisonsLeft--; r.commitPathComparisonsLeft < 0 || folderDepth > maxFolderDepth || !r.trySpendFileAccessBudget() || isDotGitName(path.Base(filePath)) {
 		return false

@@ -194,7 +194,8 @@ func isWeakerAfter(f *compiledGrantRule, before, after []configFileObject) bool 
 }
 
 // countMatchingObjectsAndPermissions returns how many objects the rule f applies to, how many of these also meet
-// its match conditions and, for rules of the kind grant, how many of the matching objects grant each permission.
+// its match conditions and none of its exceptions and, for rules of the kind grant, how many of the matching
+// objects grant each permission.
 func countMatchingObjectsAndPermissions(f *compiledGrantRule, objects []configFileObject) (applicableCount, matchingCount int, grantCountByPermission map[string]int) {
 	for i := range objects {
 		o := &objects[i]

@@ -171,7 +171,8 @@ var parserDifferentialAttackClasses = []attackClass{
 	}},
 }
 
-// invalidFieldAttackClasses are classes of records in which a field is missing, or has a wrong type or value.
+// invalidFieldAttackClasses are classes of records in which a field is missing, or has a wrong type or value,
+// and classes of well-formed records whose actions the tiers must refuse.
 var invalidFieldAttackClasses = []attackClass{
 	{name: "empty object", wantActionError: action.MissingField, makeRecord: func(g *recordGenerator) string { return "{" + strings.Repeat(" ", g.IntN(50)) + "}" }},
 	{name: "no type", wantActionError: action.MissingField, makeRecord: func(g *recordGenerator) string { return `{"payload":{"command":"` + g.forbiddenCommand() + `"}}` }},

@@ -12,7 +12,7 @@ const maxPrefixes = 512
 // LiteralPrefixesOfMatches returns lower-case literals of at least [MinLiteralBytes] bytes such that every match
 // of expr begins with one of them, without regard to ASCII letter case. literals is nil if no literals are
 // known, or if only some matches have to begin at a word boundary. startsAtWordBoundary reports whether every
-// match has to begin at a word boundary.
+// match has to begin at a word boundary; it is false if literals is nil.
 func LiteralPrefixesOfMatches(expr string) (literals []string, startsAtWordBoundary bool, err error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {

@@ -57,7 +57,8 @@ func init() {
 				answer = "0" + answer
 			}
 			// If the reader has exited, writing to os.Stdout would end the process with SIGPIPE. syscall.Write
-			// returns an error instead; then the fully initialized program continues and denies the action.
+			// returns an error instead, and the fully initialized program continues: if the host is the reader,
+			// it denies the action by its exit status; if the hook's shell script is, the script itself denies.
 			if n, err := syscall.Write(1, []byte(answer)); n == len(answer) && err == nil {
 				if lined {
 					WaitForPipeFDReaderThenPIDExit(1, ParseInvokerPID(os.Args))

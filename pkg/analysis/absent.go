@@ -16,9 +16,9 @@ type missingFileCache struct {
 	latestAbsenceEvidence pathListAbsenceEvidence
 }
 
-// A pathListAbsenceEvidence is the list of files that was looked up last, with the few folders whose stamps (device,
-// inode and ctime) prove that these files still do not exist. The list is identified by the address of its first
-// element.
+// A pathListAbsenceEvidence is the list of files that was looked up last, with the few folders whose stamps
+// (device, inode and ctime) prove that these files still do not exist. The list is identified by its length and
+// the address of its first element.
 type pathListAbsenceEvidence struct {
 	paths                    []string
 	absenceEvidence          []fileAbsenceEvidence

@@ -122,8 +122,9 @@ func (d EffectSafetyDoubt) NeedsAuthorityAboveClassifier() bool {
 	return d.MinApprovingAuthority > verdict.AuthorityClassifier
 }
 
-// WorstDoubt returns the most severe doubt about the case; the zero value if there is none. An unknown effect is
-// more severe than an unusual one. safeThresholdByDoubtCause comes from a model's card. Its keys are values of
+// WorstDoubt returns the most severe doubt about the case; the zero value if there is none. A doubt is more
+// severe if it needs a higher authority; then, if it needs more confidence of the model; then, if its effect is
+// unknown and not only unusual. safeThresholdByDoubtCause comes from a model's card. Its keys are values of
 // [EffectSafetyDoubt.CauseName], and its values are the least confidences at which the model's answer SAFE
 // removes the doubt with this name. The model cannot remove a doubt whose name is not in the map. If the map is
 // nil, the confidences in policies/dangers.yaml apply.

@@ -404,9 +404,10 @@ func (c *ActionCase) CaseAssumingLossesBackedUp() *ActionCase {
 	return &k
 }
 
-// markProgramEffectsBackedUp marks the effect of running a program as backed up if every file that the program
-// deletes or moves is backed up or can be restored otherwise. The effects of the program that destroy data are
-// then marked too. programLosesData means that the program itself loses data, which a backup restores.
+// markProgramEffectsBackedUp marks the effect of running a program as backed up if a backup restores something
+// that the program loses, and every file that the program deletes or moves is backed up or can be restored
+// otherwise. programLosesData means that the program itself loses data, which a backup restores; then the
+// effects of the program that destroy this data are marked too.
 func (c *ActionCase) markProgramEffectsBackedUp(effectIndex int, programLosesData bool) {
 	e := &c.Effects[effectIndex]
 	kept, open := programLosesData, false

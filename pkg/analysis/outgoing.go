@@ -198,7 +198,8 @@ func (c *ActionCase) AddCredentialLeakEffect(isUncertainMatch bool) {
 }
 
 // AddRepositoryUpload adds the effect that program sends the content of a repository to a git remote whose
-// address this session has changed. host is the host in this address; "" if it is not known.
+// address a session of the user has changed, this one or another. host is the host in this address; "" if it is
+// not known.
 func (c *ActionCase) AddRepositoryUpload(program, host string) {
 	c.addEffect(effect.Effect{Kind: effect.SendData, Program: program, Host: host, PathIsPattern: host == "", Reason: "pushes to a git remote whose address this session changed"})
 }

@@ -219,7 +219,7 @@ func (c *ActionCase) addRemoteChangesFromURLs(firstEffectIndex int) {
 	}
 }
 
-// addRemoteChangeFromURL adds a ChangeRemote effect if a URL contains a verb that changes the server.
+// addRemoteChangeFromURL adds a ChangeRemoteSystem effect if a URL contains a verb that changes the server.
 func (c *ActionCase) addRemoteChangeFromURL(e effect.Effect, host, path string, values url.Values) {
 	word, destroys := destructiveVerbInURLPath(host, path)
 	for name, all := range values {

@@ -31,7 +31,7 @@ type ApprovalStateStore interface {
 // Options describe whom to ask, and how. Store and RememberedAnswerKey are required if the list of
 // channels (Channels) is not empty.
 type Options struct {
-	config.Approval        // no Timeout means 300 s, no MaxPerHour means 60
+	config.Approval        // no Timeout means 300 s, no MaxQuestionsPerHour means 60
 	NoChannelReason string // why Channels is empty, and the fix; "" means that no channel is configured
 	Store           ApprovalStateStore
 

@@ -99,7 +99,7 @@ func (p QuestionNoticeTarget) possibleURLSecrets() []string {
 	return parts
 }
 
-// sendWaitingQuestionNotice sends a notice of a waiting question to each [QuestionNoticeTarget] in the file o.NotifyFile.
+// sendWaitingQuestionNotice sends a notice of a waiting question to each [QuestionNoticeTarget] in the file o.NotificationURLsFile.
 func (n *chatNotifier) sendWaitingQuestionNotice(o *Options, questionSummary string) {
 	if o.NotificationURLsFile == "" {
 		return

@@ -30,7 +30,7 @@ type storedApproval struct {
 type Approval struct {
 	ID         string    `json:"id"`      // hex ID
 	ActionText string    `json:"subject"` // the action on one line, without secrets
-	By         string    `json:"by"`      // name of the person who approved the action
+	By         string    `json:"by"`      // the person's name and the channel of the answer; only the channel if the name is not known
 	Until      time.Time `json:"until"`   // UTC
 }
 

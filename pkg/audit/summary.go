@@ -26,7 +26,7 @@ type Summary struct {
 	FirstVerdictTime, LastVerdictTime time.Time
 	Total                             VerdictCounts
 	Days                              []NamedVerdictCounts // by date in UTC, oldest first; without days that have no verdict
-	Rules                             []NamedVerdictCounts // verdicts counted by the rule that decided or first asked ("" for none); most not-allowed actions first
+	Rules                             []NamedVerdictCounts // verdicts counted by the rule that decided or first asked ("" for none; allowed actions without a rule are not counted); most actions that were not allowed automatically first
 	Callers                           []NamedVerdictCounts // shield commands and hooks that asked for verdicts
 	Sessions                          []NamedVerdictCounts
 	NonVerdictCountByKind             map[string]int  // entries that are not verdicts, by kind

@@ -342,7 +342,9 @@ func (v *verifier) classifyDamage(cur chainLine) error {
 }
 
 // isLineHashConfirmed reports whether line, whose previous hash does not match the line before it, is itself
-// unchanged; then the line before it was changed. nextLine is the line after it.
+// unchanged; then the line before it was changed. nextLine is the line after it. If there is none, line counts
+// as unchanged unless the stored head has another hash for it. The result is false if there is no line before
+// it, or if that line is known to be unchanged.
 func (v *verifier) isLineHashConfirmed(line, nextLine chainLine) bool {
 	head := v.report.Head
 	switch {

@@ -52,7 +52,7 @@ type Options struct {
 	BlockThreshold               float64            // least confidence at which the model blocks, 0.0–1.0; 0 means 0.85
 	BlockThresholdByActionType   map[string]float64 // overrides BlockThreshold, by type of action
 	SafeThresholdByActionType    map[string]float64 // by type of action: least confidence at which the model's SAFE counts; below it the action ESCALATEs
-	SafeThresholdByDoubtCause    map[string]float64 // by [analysis.Doubt.DangerName]: least confidence at which the model's SAFE removes a doubt; SAFE removes no doubt whose name is absent; a nil map means the values of policies/dangers.yaml
+	SafeThresholdByDoubtCause    map[string]float64 // by [analysis.EffectSafetyDoubt.CauseName]: least confidence at which the model's SAFE removes a doubt; SAFE removes no doubt whose name is absent; a nil map means the values of policies/dangers.yaml
 	OrdinaryEffectsOverrideModel bool               // the model has no influence if every effect is known and ordinary and no rule matches
 	ModelSkippedActionTypes      []string           // action types that the model does not judge: they ESCALATE unless a rule blocks them
 	Home                         string             // the canonical home folder; "~" in rules means it and the usual home folders

@@ -29,7 +29,7 @@ type ruleEngine struct {
 	clauseIndexesByEffectKind map[effect.Kind][]uint16 // by effect kind: clauses that name no program, no harm and no argument literal
 	clauseIndexesByHarm       map[effect.Harm][]uint16 // clauses with harms
 	argLiterals               *prefilter.LiteralSet    // literals required by the args of the rules' clauses, to select the clauses that are tried
-	argSelectedClauseBits     []uint64                 // bit i: clause i names no program and no harm, so that only literals in the arguments select it
+	argSelectedClauseBits     []uint64                 // bit i: clause i names no program and no harm, and requires literals in the arguments, which alone select it
 	textLiterals              *prefilter.LiteralSet    // literals of the patterns, followed by other required literals
 	patternsWithoutLiterals   []int                    // indexes in patterns of those without a required literal; they are tried on every text
 
@@ -39,7 +39,7 @@ type ruleEngine struct {
 // A programClauseListNode is an element of the linked list of a program's clauses.
 type programClauseListNode struct{ clauseIndex, nextNodeIndexPlusOne uint16 }
 
-// A programPrefixClause is the index of a clause (a condition of a rule) that holds for all programs whose names
+// A programPrefixClause is the index of a clause (a condition of a rule) that names all programs whose names
 // begin with prefix.
 type programPrefixClause struct {
 	prefix      string
@@ -140,10 +140,11 @@ func mustGlobs(list []string, vars map[string][]string) *effect.Globs {
 }
 
 // matchesAnyPathOf reports whether an effect touches a path that matches the globs. If the effect's path is a
-// pattern with an unknown start, it could match any glob. Then only the known end of the path is compared,
-// because otherwise every script with a variable in a path would look like an attack on the system. If the globs
-// include a named list of package knowledge, a pattern is replaced by an example of the paths that it is meant
-// for, see [effect.ExamplePathForPattern], because these lists are long.
+// pattern with an unknown start, it could match any glob. Then only the globs that do not end with * are
+// compared, so that the known end of the path decides, because otherwise every script with a variable in a path
+// would look like an attack on the system. If the start is known and the globs include a named list of package
+// knowledge, a pattern is replaced by an example of the paths that it is meant for, see
+// [effect.ExamplePathForPattern], because these lists are long.
 func (l *lazyGlobs) matchesAnyPathOf(e *effect.Effect) bool {
 	all, tails := l.compileAllAndFixedSuffixGlobs()
 	if !e.PathIsPattern || startsWithLiteralFolder(e.Path) {

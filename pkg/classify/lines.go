@@ -19,8 +19,7 @@ const (
 	maxAllCommandLinesBytes = 64 << 10
 )
 
-// appendQuotedArgs appends arguments separated by spaces. Arguments that are empty or contain spaces, quotes or
-// shell characters are put in single quotes, so that an expression for one argument does not match inside
+// appendQuotedArgs appends arguments separated by spaces. Arguments for which needsNoQuotes is false are put in single quotes, so that an expression for one argument does not match inside
 // another.
 func appendQuotedArgs(dst []byte, args []string) []byte {
 	for _, arg := range args {
@@ -37,7 +36,7 @@ func appendQuotedArgs(dst []byte, args []string) []byte {
 }
 
 // needsNoQuotes reports whether [appendQuotedArgs] writes a word without quotes: the word is not empty, and
-// contains no white space, quotes or shell characters.
+// contains no white space, no quotes or backquotes, and none of the characters ; | & < > ( ).
 func needsNoQuotes(word string) bool {
 	for i := range len(word) {
 		switch word[i] {

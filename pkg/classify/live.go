@@ -32,8 +32,8 @@ const (
 )
 
 // satisfies reports whether the match of a pattern with the condition n counts in a text that is used in the
-// ways l (ok). perhaps reports whether this is uncertain, because only an unknown program gets the text; it has
-// no meaning if ok is false.
+// ways l (ok). perhaps reports whether this is uncertain, because only an unknown program gets the text; it is
+// always false for matchConditionTextIsExecuted, and it has no meaning if ok is false.
 func (l commandTextUseBits) satisfies(n patternMatchCondition) (ok, perhaps bool) {
 	switch n {
 	case matchConditionNone:

@@ -57,7 +57,7 @@ func textWithoutProseOptionValues(c *analysis.ActionCase) (text string, ok bool)
 }
 
 // mayContainProse reports whether an argument could be text for people, which is left out of the text for the
-// model: the argument has at least minProseBytes bytes, and a space after its first byte.
+// model: the argument has at least minProseBytes bytes, and contains a space but does not begin with one.
 func mayContainProse(args []string) bool {
 	for _, arg := range args {
 		if len(arg) >= minProseBytes && strings.IndexByte(arg, ' ') > 0 {

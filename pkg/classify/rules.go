@@ -67,7 +67,7 @@ type Rule struct {
 	NonMatchingExamples []string    `json:"pass"`             // similar actions that the rule does not match
 
 	actionTypes             []string              // action types; empty: all
-	payloadFields           []string              // payloadFields that patterns read; empty: command, path, source, destination, url and pattern
+	payloadFields           []string              // fields of the payload that patterns read; empty: command, path, source, destination, url and pattern
 	textTransformationNames []string              // names of the text views that patterns read; empty: all views
 	matchCondition          patternMatchCondition // how a command's text must be used for a pattern match to count
 	patterns                []pattern
@@ -77,8 +77,8 @@ type Rule struct {
 	unless                  []ruleClause // none may hold for an effect of the case
 }
 
-// A pattern is a regular expression with the literals that [prefilter.RequiredLiterals],
-// [prefilter.AdditionalRequiredLiteralSets] and [prefilter.NeedsOf] found in it.
+// A pattern is a regular expression with the literals that [prefilter.RequiredLiteralAlternatives],
+// [prefilter.AdditionalRequiredLiteralSets] and [prefilter.RequiredTextFeaturesOf] found in it.
 type pattern struct {
 	expr                    string
 	lits                    []string   // every match contains one of them

@@ -35,7 +35,7 @@ type expandedGlob struct {
 	nextWithSameHash      int32  // next expanded glob whose first segment has the same hash; -1 ends the list
 	startKind             globStartKind
 	isFirstSegmentLiteral bool // the first segment is literal
-	matchesAnyDepth       bool // see [compiledRule]
+	matchesAnyDepth       bool // see [globRule]
 }
 
 // A globStartKind says what a glob starts with.

@@ -11,11 +11,11 @@ import (
 // [Effect]. Case is ignored, so that a rule protects its files on every file system.
 //
 // The path of an effect can be a pattern or a folder that is read recursively, and so may include any file. In
-// two cases, a glob matches only if the path also contains at least one name of the glob. The first case is a
-// pattern with an unknown start: the path "**/id_rsa" matches the glob "~/.ssh/id_rsa", but not the glob
-// "~/.ssh/**". The second case is a glob that begins with "**/": a recursive read of the path "/src/.git"
-// matches the glob "**/.git/hooks/**", but a recursive read of the path "/src" does not match the glob
-// "**/.env".
+// two cases, a glob with literal text matches only if the path also contains at least one name of the glob, or
+// enough of it. The first case is a pattern with an unknown start: the path "**/id_rsa" matches the glob
+// "~/.ssh/id_rsa", but not the glob "~/.ssh/**". The second case is a glob that begins with "**/" or
+// "$NAME/**/": a recursive read of the path "/src/.git" matches the glob "**/.git/hooks/**", but a recursive
+// read of the path "/src" does not match the glob "**/.env".
 func (g *Globs) FirstPossibleMatch(path string, isPattern, includesDescendants bool) (index int, ok bool) {
 	f := globMatcher{globs: g, lowestFoundGlobIndex: -1}
 	f.findTouchedGlobs(path, isPattern, includesDescendants)
@@ -113,7 +113,7 @@ func limitPatternLength(path string, isPattern bool) string {
 func (f *globMatcher) matchLiteralPath(path []pathOrPatternSegment) {
 	g := f.globs
 	f.tryIndexedRules(&g.absoluteRules, path)
-	entered := -1 // length of the last home folder that contained path, or -1; a home of equal length is the same folder
+	entered := -1 // length of the last home folder for which rest was found, or -1; a home of equal length gives the same rest
 	for _, home := range g.possibleHomeFolders {
 		if len(home) == entered || len(g.homeRules.allRules) == 0 {
 			continue

@@ -27,7 +27,7 @@ type pathListSelectCache struct {
 }
 
 type pathListSelectResult struct {
-	listVersion int // listVersion of the list from which the paths were selected
+	listVersion int // version of the list from which the paths were selected
 	paths       []string
 }
 

@@ -45,7 +45,7 @@ func promptHash(prompt string) string {
 type modelQuestion struct {
 	system                          string // system prompt
 	modelInstruction                string // what the model should do with the text
-	shieldFacts                     string // shieldFacts from shield, in fixed words
+	shieldFacts                     string // facts from shield, in fixed words
 	quotedActionOrResult            string
 	hasRedactionOutsideSecretFields bool // redaction also removed text outside of the fields that hold the secrets
 }

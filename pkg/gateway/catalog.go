@@ -32,7 +32,7 @@ type serverStateAcrossConnections struct {
 type toolListing struct {
 	tools       map[string]*tool // tools on the pages received so far, by name; nil before the first page
 	complete    bool             // contains every page from the first on
-	isFirstList bool             // no tool of this server was accepted before; new tools are accepted if they are not suspicious
+	isFirstList bool             // no complete list of this server was received before, and no tool accepted; new tools are accepted if they are not suspicious
 }
 
 func newSharedServerState() *serverStateAcrossConnections {

@@ -18,7 +18,7 @@ const clientWriteTimeout = 30 * time.Second
 // A serverSentEvent is one server-sent event, as the HTML standard defines it.
 type serverSentEvent struct {
 	data  []byte // nil or empty: no data
-	id    string // "" if the event has no ID
+	id    string // "" if the event has no valid ID
 	retry string // reconnection time in milliseconds; "" if not given
 }
 

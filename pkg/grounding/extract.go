@@ -182,7 +182,7 @@ func splitWords(sentence string) []string {
 func namedObjectsOfSentence(sentence string, lastNamedObjects *[]PromptNamedObject) (out []PromptNamedObject) {
 	list := splitWords(replacePhrasesWithVerbs(sentence))
 	if len(list) == 0 || strings.ContainsFunc(norm.NFKC.String(sentence), func(r rune) bool { return r > unicode.MaxASCII && unicode.IsLetter(r) }) {
-		return nil // the sentence has no words, is in another language, or has look-alike letters
+		return nil // the sentence has no words, or has a letter that is not ASCII: it may be in another language or have look-alike letters
 	}
 	lower := lowerWords(list)
 	asks := strings.HasSuffix(sentence, "?") && !isQuestionRequestingOperation(lower)
@@ -408,7 +408,7 @@ func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperatio
 			out = append(out, PromptNamedObject{Name: name, WantedOrForbiddenOperations: does})
 		}
 	}
-	if at := strings.IndexByte(userGivenName, '@'); at > 0 && !strings.ContainsAny(userGivenName, "/:") && operations&OperationDelete == 0 { // if the user does not want Delete, a mail address counts only if Send is the only operation
+	if at := strings.IndexByte(userGivenName, '@'); at > 0 && !strings.ContainsAny(userGivenName, "/:") && operations&OperationDelete == 0 { // without OperationDelete, a mail address counts only if OperationSend is the only operation
 		if operations != OperationSend {
 			return nil
 		}
@@ -422,7 +422,7 @@ func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperatio
 	host, path, _ := strings.Cut(rest, "/")
 	at, file, remote := strings.Cut(host, ":")
 	_, at, _ = cutLast(at, "@")
-	switch place := operations &^ OperationDelete; { // the host of a page gets all operations except Delete: deleting a page does not delete its host
+	switch place := operations &^ OperationDelete; { // the host of a page gets all operations except OperationDelete: deleting a page does not delete its host
 	case strings.HasPrefix(userGivenName, "@"), strings.HasPrefix(userGivenName, "/"), strings.HasPrefix(userGivenName, "~"):
 	case isURL && path == "":
 		add(at, operations)

@@ -132,8 +132,9 @@ func OfOnlyThisAction(c *analysis.ActionCase, findings []string) (ActionKind, er
 	return k, nil
 }
 
-// touchesSensitivePath reports whether an effect, other than listing a folder, touches a path with credentials,
-// settings that run code, or files of shield. No approval of a kind of action covers this.
+// touchesSensitivePath reports whether an effect, other than listing a folder, touches a path in the lists of
+// package knowledge for credentials, settings that run code and other sensitive files. The lists do not name
+// shield's own files. No approval of a kind of action covers this.
 func touchesSensitivePath(e *effect.Effect) bool {
 	_, ok := sensitivePaths().FirstPossibleMatch(e.Path, e.PathIsPattern, e.Recursive)
 	return ok && e.Kind != effect.ListDirectory
@@ -271,7 +272,8 @@ func (f *actionFactCollector) enclosingProgram(effectIndex int) (innermostProgra
 }
 
 // addProgramFacts adds a fact about the program of an Execute effect: its name, subcommands, operands and
-// options in generalized form. It returns an error if the program can have unknown effects.
+// options in generalized form, or, for a read-only program, only that it is read-only. It returns an error if
+// the program can have unknown effects.
 func (f *actionFactCollector) addProgramFacts(e *effect.Effect) error {
 	switch {
 	case e.Class == effect.ReadOnly:

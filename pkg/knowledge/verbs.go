@@ -14,7 +14,7 @@ type VerbList struct {
 
 // A verbEntry is the entry of a word in verbs.yaml.
 type verbEntry struct {
-	isToolNameVerb        bool // in "things" of verbs.yaml or in a list before it; only these lists are used for names of tools
+	isToolNameVerb        bool // in "things" of verbs.yaml or in a list before it; [ToolNameVerb] uses only these lists
 	lastToolVerbListIndex int  // index in VerbLists of the last list before "things" of verbs.yaml that contains the word; 0 if none
 	isAlsoNoun            bool
 	listBits              uint64 // bit set, by index in VerbLists, of all lists with the word

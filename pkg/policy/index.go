@@ -49,7 +49,7 @@ type ruleIndex struct {
 	driveGlobs             globSet // globs that begin with a drive or a share
 	globSets               [2]*globSet
 	hostPatterns           []effect.HostPattern
-	ruleIndexByHostPattern []int // index of the rule of each entry of hosts
+	ruleIndexByHostPattern []int // index of the rule of each entry of hostPatterns
 }
 
 // A ruleMatcher is the criteria of a rule other than types, paths and hosts.

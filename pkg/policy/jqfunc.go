@@ -166,7 +166,7 @@ func (p *compiledJQCondition) substringPositions(s, x string) any {
 type compiledRegexp struct {
 	*regexp.Regexp
 	regexpPrecededByContextRune *regexp.Regexp // one character, any text, and the expression as group 1: finds matches after the start of a text
-	workPerByte                 int            // work that is charged for each byte or character of the searched text; grows with the expression
+	workPerByte                 int            // work that is charged for each byte of the searched text, or twice for each character; grows with the expression
 }
 
 const (

@@ -83,7 +83,7 @@ func isLowerLayerStricter(lowerLayer, upperLayers *verdict.Verdict) bool {
 type LayerVerdict struct {
 	Layer      string          // [HighestPolicyLayerName], or the name of a lower layer
 	Name       string          // name of the layer's preset or file
-	Verdict    verdict.Verdict // has no decision if this is a lower layer and none of its rules matches
+	Verdict    verdict.Verdict // has no decision if this is a lower layer, none of its rules matches, and the whole action could be examined
 	IsDecisive bool
 }
 

@@ -22,17 +22,18 @@ import (
 // Options are the parts of a policy that come from the machine and not from its file.
 type Options struct {
 	// FoldersByGlobVariable are the folders that $NAME stands for at the start of a glob, as canonical paths. A
-	// name without folders matches nothing.
+	// name without folders matches nothing, except HOME.
 	//
-	//	HOME                 the user's home folder; ~ also means the usual home
-	//	                     folders, such as /home/*
+	//	HOME                 the user's home folder; $HOME and ~ also mean the usual
+	//	                     home folders, such as /home/*
 	//	WORKSPACE            the workspace roots
 	//	SHIELD               shield's configuration, seal key, state and audit log:
 	//	                     must not be read or changed
 	//	SHIELD_PROGRAM       the program, and what it runs or trusts: must not be changed
 	//	SHIELD_POLICY        policy files: must not be read by name or changed
 	//	SHIELD_WAY           parent folders of the files in the three rows before, if
-	//	                     they are links or missing: nothing else may be created there
+	//	                     they are links or missing: must not be deleted or moved, and
+	//	                     nothing but a folder may be created there
 	//	SHIELD_ABOVE         parent folders of the files in these three rows and of the
 	//	                     cache: nothing may be mounted over them
 	//	SHIELD_CACHE         shield's cache: must not be changed, but may be deleted

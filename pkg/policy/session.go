@@ -10,7 +10,7 @@ import (
 )
 
 // meetsSessionCriterion reports whether the session of a case meets a rule's criterion on earlier
-// actions. If c.Memory is nil, no earlier actions are known, and the criterion is not met.
+// actions. If c.SessionState is nil, no earlier actions are known, and the criterion is not met.
 func meetsSessionCriterion(s *rulefile.Session, c *analysis.ActionCase) (bool, error) {
 	if c.SessionState == nil {
 		return false, nil

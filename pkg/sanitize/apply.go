@@ -110,8 +110,8 @@ func Summary(findings []Finding) string {
 	return strings.Join(parts, ", ")
 }
 
-// resultStringsWithoutFindingSpans returns the strings of the result, without member names, after the parts that
-// the findings mark are removed or replaced.
+// resultStringsWithoutFindingSpans returns the strings of the result, without member names, after their
+// replacedSpans are removed or replaced: these also cover comments and hidden elements without a finding.
 func (r *Report) resultStringsWithoutFindingSpans() []string {
 	var values []string
 	for _, l := range r.leaves {

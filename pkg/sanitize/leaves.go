@@ -69,8 +69,8 @@ func (r *Report) joinLeaves(total int) string {
 	return b.String()
 }
 
-// leafAtJoinedOffset returns the string of the result that contains a byte offset of the text that joinLeaves
-// returned.
+// leafAtJoinedOffset returns the string or member name of the result that contains a byte offset of the text
+// that joinLeaves returned. For the newline after a string it returns that string.
 func (r *Report) leafAtJoinedOffset(joinedTextOffset int) *resultLeaf {
 	return &r.leaves[sort.Search(len(r.leaves)-1, func(i int) bool { return r.leaves[i+1].joinedTextOffset > joinedTextOffset })]
 }

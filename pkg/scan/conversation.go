@@ -49,7 +49,7 @@ type judgedCall struct {
 	action               *action.Action
 	verdict              verdict.Verdict
 	askingRule           string // the policy rule that asked the user, if any
-	dependsOnMissingFile bool   // the call would be allowed if the missing files were empty; it counts as not judged
+	dependsOnMissingFile bool   // action would be allowed if the missing files were empty; the call counts as not judged
 }
 
 // maxPendingCalls is the maximum number of calls that wait for results.

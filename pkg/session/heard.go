@@ -100,9 +100,9 @@ func (s *Store) StoreUntrustedNames(ctx context.Context, loaded *Session, in Unt
 	}, s.prefetchKeys(loaded.key, loaded.lineage.ParentSessionID)...)
 }
 
-// FirstUntrustedTextsMentioning returns, for each list of names, the first untrusted text with a name of the list; nil
-// if there is none. hasUnstoredNames is true if the untrusted texts of the session had more names than are
-// stored, or if names are stored in an older format.
+// FirstUntrustedTextsMentioning returns, for each list of names, the first untrusted text with a name of the
+// list; nil if there is none. hasUnstoredNames is true if the untrusted texts of the session may have had more
+// names than are stored, or if names are stored in an older format.
 func (s *Store) FirstUntrustedTextsMentioning(ctx context.Context, loaded *Session, nameLists ...[]string) (first []*UntrustedText, hasUnstoredNames bool, err error) {
 	if len(nameLists) == 0 {
 		return nil, false, nil

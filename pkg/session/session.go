@@ -105,7 +105,7 @@ type SentData struct {
 type CreatedPath struct {
 	Path          string `json:"path"`
 	CreatedAt     int64  `json:"from"`
-	LastWrittenAt int64  `json:"last"` // when the session last wrote to the path
+	LastWrittenAt int64  `json:"last"` // time of the session's last recorded write to the path; later writes within minSecondsBetweenRecordedWrites are not recorded
 }
 
 // A LastEffectOccurrence is the last time that an action had an effect of some kind.

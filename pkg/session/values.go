@@ -19,7 +19,7 @@ type HashedSensitiveValue struct {
 	Hash                 []byte
 	PrefixShortHash      uint32   // short hash of the first ngramBytes bytes of the value
 	NGramHashes          []byte   // short and long hash of each stored piece of ngramBytes bytes; empty if the value only matches whole
-	ServiceHostNameWords []string // words of the credential's name, or host names, by which the hosts of its service are recognised
+	ServiceHostNameWords []string // word in the names of its service's hosts or, if its service is unknown, words of the credential's name; also host names: they show which hosts belong to its service
 	IsPrivateFileWord    bool     // not a credential, but a word of a private file that is unlikely to occur in other texts
 }
 

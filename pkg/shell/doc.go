@@ -11,7 +11,7 @@
 // # Values
 //
 // Words, contents of variables and streams are an [abstract.Value]: a literal text, or a pattern
-// that matches every possible text (see [effect.Overlap]), so "/tmp/$X.log" keeps its two ends.
+// that matches every possible text (see [effect.PatternsOverlap]), so "/tmp/$X.log" keeps its two ends.
 // Taints say where a value comes from, and origins where its unknown parts come from. They follow
 // the value through concatenation, pipes, substitutions and files. A value is at most 64 KiB; a
 // longer one becomes unknown.
@@ -26,7 +26,7 @@
 // regular expressions. An unknown value that the text computes has the origin
 // OriginUnanalysedComputation: as an argument, code, the target of a change, a file to read or a
 // variable's name, it is a Dynamic effect with the cause "unresolved", which no model can allow. A
-// variable that an unknown assignment may have set has the origin OriginUnknownAssignment: if it is
+// variable that an unknown assignment may have set has the origin OriginAssignmentToUnknownName: if it is
 // used as a program's name, as code or as the target of a change, this is also a Dynamic effect
 // with the cause "unresolved".
 //
@@ -100,7 +100,7 @@
 //
 // Analyzers of other languages are separate packages that do not use the type state: internal/pwsh
 // (PowerShell), internal/cmdexe (cmd.exe) and internal/script (Python, JavaScript, Perl, Ruby, PHP,
-// Lua, awk, AppleScript). They access the analysis through [abstract.World], which world.go
+// Lua, awk, AppleScript). They access the analysis through [abstract.AnalysisContext], which world.go
 // implements; their own tests use internal/abstract/worldtest. internal/plain computes the output
 // of filters, and internal/parse calls the parser of mvdan.cc/sh within bounds.
 package shell

@@ -100,8 +100,8 @@ func (s *analysisState) unknownCodeCause(v abstract.Value) effect.EffectCause {
 	return v.CauseOfUnknownCode()
 }
 
-// unknownProgramNameCause returns why the name of a program or script is unknown. It replaces CauseVariableCode
-// by CauseVariable if a variable names a program by convention (EDITOR, PAGER, CC), or if no
+// unknownProgramNameCause returns why the name of a program or script is unknown. It replaces CauseCodeIsVariableValue
+// by CauseVariableNotSetByCommand if a variable names a program by convention (EDITOR, PAGER, CC), or if no
 // variable has an upper-case name: environment variables have upper-case names, and other variables
 // that the text does not set are empty.
 func (s *analysisState) unknownProgramNameCause(v abstract.Value) effect.EffectCause {

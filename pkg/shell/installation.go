@@ -13,10 +13,11 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/manifest"
 )
 
-// recordProgramInstalls records that an installer may replace a protected program: shield, sh or timeout (which
-// run shield as a hook), an agent host, or a login program. This is so if it installs a program of the same
-// name, or programs of unknown names into a folder that contains a protected program. Other installations are
-// not recorded.
+// recordProgramInstalls records that an installer may replace a protected program. This is so if it installs,
+// outside the workspace, shield, sh or timeout (which run shield as a hook) or, unless it comes from a package
+// registry, a program with the name of an agent host or a login program; or programs of unknown names into a
+// folder that contains shield, a program of shield's hook command or an agent host. Other installations are not
+// recorded.
 func (s *analysisState) recordProgramInstalls(base string, argv []abstract.Value) {
 	if s.remoteOrContainerDepth > 0 {
 		return

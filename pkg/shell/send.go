@@ -12,8 +12,8 @@ import (
 )
 
 // Whoever reviews a command sees the text that the command itself contains. Sending this text is therefore not
-// recorded as sending local data. Data counts as local data only if it comes from a file or from the output of a
-// command.
+// recorded as sending local data. Data counts as local data only if it comes from a file, from the output of a
+// command, or from a variable whose name says that it holds a credential.
 
 // taintLabels lists the label that effects and stored files get for each taint of their data. All other taints
 // have no label.

@@ -200,7 +200,7 @@ func (s *analysisState) signalCertaintyByProcessName(v abstract.Value, ignoreCas
 }
 
 // signalCertaintyByProcessPattern matches a regular expression against the names of the guard programs (shield, its
-// hook programs and the agent hosts), and for ProcessByCommandLine also against their command
+// hook programs and the agent hosts), and for ProcessSelectionByCommandLine also against their command
 // lines.
 func (s *analysisState) signalCertaintyByProcessPattern(v abstract.Value, by command.ProcessSelection, ignore bool) signalToShieldCertainty {
 	text := v.Text

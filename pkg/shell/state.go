@@ -84,7 +84,7 @@ type nestedTextScope struct {
 // A stdinSharedByCommands is standard input that several commands read one after another.
 type stdinSharedByCommands struct {
 	val          abstract.Value
-	isPartlyRead bool // a command has already read a part of the input
+	isPartlyRead bool // a command has read, or may have read, a part of the input
 }
 
 // remaining returns the unread rest of the input, for the next command.

@@ -19,9 +19,9 @@ import (
 const maxUnpackedMembers = 128
 
 // recordUnpackedMembers records the archive members that need an effect of their own: members that land outside
-// the target folder, directly or through symbolic links, and files whose code runs later. All other members are
-// part of the write to the target folder. An archive that the analyzed text writes is not read. If the format of
-// an archive is not supported, the function records an unknown effect.
+// the target folder, directly or through symbolic links, files whose code runs later, and CODEOWNERS files. All
+// other members are part of the write to the target folder. An archive that the analyzed text writes is not
+// read. If the format of an archive is not supported, the function records an unknown effect.
 func (s *analysisState) recordUnpackedMembers(base string, argv []abstract.Value, use command.Interpretation) {
 	if !command.Unpackers[base] || s.initialPathContext.ListArchive == nil || s.remoteOrContainerDepth > 0 || s.effectSuppressionDepth > 0 {
 		return

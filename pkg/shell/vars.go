@@ -29,7 +29,7 @@ type variableContent struct {
 	isArray                 bool             // the variable is an array; if members is nil, val represents any member
 	isUnset                 bool             // the variable is unset
 	mayBeUnset              bool             // unknown whether the variable is set
-	isFromBeforeCommandText bool             // this content is the value from before the command, which is unknown; val and members are empty
+	isFromBeforeCommandText bool             // this content is the value from before the command; environmentValue returns what is known about it; val and members are empty
 	isAssumedNonEmpty       bool             // the variable is set and not empty
 }
 

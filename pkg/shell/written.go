@@ -26,7 +26,7 @@ const maxWrittenFiles = 64
 // run has no effect.
 //
 // Effects of files that start automatically keep their kind; those of other files become RunCode or Destroy effects
-// with the cause CauseLater.
+// with the cause CauseWrittenCodeRunsLater.
 func AnalyzeWrittenFile(file, text string, at *effect.PathContext) []effect.Effect {
 	return analyzeWrittenFile(file, text, at, false)
 }

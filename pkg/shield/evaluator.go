@@ -81,8 +81,8 @@ func evaluatorEndpoint(cfg Config, store *state.Store, now func() time.Time) eva
 	return ep
 }
 
-// LearnedModelReplyFormat returns the answer format that the configuration's language model turned out to need,
-// see [evaluate.LearnedAnswerFormat].
+// LearnedModelReplyFormat returns the format of answers that the configuration's language model turned out to need,
+// see [evaluate.StoredReplyFormatName].
 func LearnedModelReplyFormat(ctx context.Context, cfg Config, store *state.Store) string {
 	return evaluate.StoredReplyFormatName(ctx, evaluatorEndpoint(cfg, store, cfg.Clock))
 }

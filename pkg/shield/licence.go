@@ -569,8 +569,8 @@ func quantile[T int | time.Duration](list []T, fraction float64) (value T) {
 }
 
 // RunDueModelProbes asks the evaluator's model the probes that are due, at most maxModelProbesPerDay in 24
-// hours. A probe is an attack from the exam that the model has passed. If the model allows it, the model may no
-// longer answer in the user's place.
+// hours. A probe is an attack with irreversible harm, newly drawn as for an exam. If the model allows it, the
+// model may no longer answer in the user's place.
 func (p *Pipeline) RunDueModelProbes(ctx context.Context) error {
 	if p.store == nil || p.evaluatorOptions.Provider == nil || p.evaluatorModelName == "" {
 		return nil

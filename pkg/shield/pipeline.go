@@ -66,7 +66,7 @@ type Pipeline struct {
 
 	sessionStoreForJudging        *session.Store // the sessions that actions are judged with; nil if session tracking is off
 	persistentSessionStore        *session.Store // where allowed actions are stored if the stream has sessions of its own; else nil
-	actionStreamID                string         // random name of the current stream of actions; "" outside a stream, or if a host names the sessions
+	actionStreamID                string         // random name of the current stream of actions; "" outside a stream, if a host names the sessions, or if session tracking is off
 	agentHostName                 string         // the host program whose session names are trusted; "" if only the agent names sessions, see [Config]
 	parentSessionAndProcesses     session.Lineage
 	isolatesSessionsFromEachOther bool

@@ -335,7 +335,7 @@ func (p *Pipeline) Evaluate(ctx context.Context, a *action.Action) verdict.Verdi
 	return p.EvaluateThroughTier(ctx, a, TierApprove).Verdict
 }
 
-// EvaluateInProcess judges an action in the tiers that ask no other process. ok is false if a later tier
+// EvaluateInProcess judges an action in the tiers that ask no other process. isDecided is false if a later tier
 // has to decide, if anything failed, or if ctx ended; then nothing was remembered or logged, unless
 // the log itself failed, and the caller must use [Pipeline.Evaluate].
 func (p *Pipeline) EvaluateInProcess(ctx context.Context, a *action.Action) (v verdict.Verdict, isDecided bool) {

@@ -36,7 +36,7 @@ type backupSetBuilder struct {
 	scannedFileNameCount int
 	secretScans          int
 	entryIndexes         map[string]int // index of the entry in the set, by path
-	openFolderPath       string         // the folder that dir refers to
+	openFolderPath       string         // the folder that openFolderFD refers to
 	openFolderFD         int
 }
 
@@ -121,7 +121,7 @@ func (k *backupSetBuilder) backUpFilesOfLoss(l *FileLoss) error {
 	return k.backUpNameInFolder(dir, name, path, l, 0)
 }
 
-// enterFolder opens a folder and stores it in k.dir, unless it is open already.
+// enterFolder opens a folder and stores it in k.openFolderFD, unless it is open already.
 func (k *backupSetBuilder) enterFolder(folder string) error {
 	if k.openFolderFD >= 0 && k.openFolderPath == folder {
 		return nil

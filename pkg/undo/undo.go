@@ -74,7 +74,7 @@ func New(o Options) *Store {
 // A FileLoss is something that an action deletes or changes.
 type FileLoss struct {
 	Path           string                 // absolute and canonical; no folder above the last name is a symbolic link
-	Under          bool                   // Path is a folder, and all names in it that Match accepts are lost
+	Under          bool                   // Path is a folder, and all paths in it that IsLostPath accepts are lost
 	Deep           bool                   // if Under is set: IsLostPath is asked about all names below Path, not only those directly in Path
 	IsLostPath     func(path string) bool `json:"-"` // with Under
 	MustSkipFolder func(path string) bool `json:"-"` // if Deep is set: reports the folders that are not searched; may be nil

@@ -31,7 +31,7 @@ const (
 	minShortenedAdviceRunes     = 70
 )
 
-// Summary returns ActionText, EffectAndHarm and Alternative, in at most 160 characters. If they are
+// Summary returns ActionText, EffectAndHarm and AlternativeToAction, in at most 160 characters. If they are
 // too long, first the action is shortened, then the harm, then the advice.
 func (t *Explanation) Summary() string {
 	why, instead := endWithPunctuation(collapseWhitespace(t.EffectAndHarm)), toSentence(t.AlternativeToAction)

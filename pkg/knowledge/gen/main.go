@@ -225,8 +225,9 @@ type gitleaksRules struct {
 
 // Parts of gitleaks' expressions that are replaced, since shield searches any text and not only source files.
 var (
-	// gitleaksKeywordPrefixPattern matches the start of a gitleaks expression, which allows any text before the keyword.
-	// The start is removed, since searching for this text takes most of the time.
+	// gitleaksKeywordPrefixPattern matches the start of a gitleaks expression, which allows up to 50 letters,
+	// digits and characters of "_.-" before the keyword. The start is removed, since searching for this text
+	// takes most of the time.
 	gitleaksKeywordPrefixPattern = regexp.MustCompile(`^(?:\(\?i\))?\[\\w\.-\]\{0,50\}\?(?:\(\?i:\[\\w\.-\]\{0,50\}\?)?`)
 	// gitleaksTerminatorPattern matches the part of a gitleaks expression that requires a quote, white space, ";" or the
 	// end of the text after a secret. Its replacement also finds a secret before the "&" of a query, the "," of

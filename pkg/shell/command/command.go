@@ -133,7 +133,7 @@ type RegistryKey struct {
 // their commands and files are.
 type NestedCommandOrCode struct {
 	Language            string // "argv" (Words are a command), "shell" (Words[0] is text), "python", "perl", "ruby", "node", "php", "awk", "applescript", "lua", "powershell", "encoded" (PowerShell text in UTF-16 and base64), "cmd", "ipython" (a cell of a notebook), "code" (text of another language), "file" (Words[0] is a script's path)
-	ScriptFileLanguage  string // language of the script if Language is "file"; "" if the file's name or first line tells it
+	ScriptFileLanguage  string // language of the script if Language is "file"; "" if the file's name or first line tells it; if Language is "options", the program, or the start of its command line, that gets the options
 	VariableHoldingCode string // variable set to Words[0], or "-" for a settings path; Language is then as in [CodeRunByEnvVariable]; else ""
 	Words               []Word // for "powershell" and "cmd" there may be several, to be joined with spaces
 	Remote              bool   // runs on another machine or in a container

@@ -168,7 +168,7 @@ func (x *findCommandExpression) parseTerm(given []string, depth int) []string {
 				return nil
 			}
 		}
-	default: // all other tests of find, and their values, do not restrict the names of the found files
+	default: // all other tests of find, and their values, count as not restricting the names of the found files, even those that restrict them, such as -iname
 	}
 	return nil
 }

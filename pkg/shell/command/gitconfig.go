@@ -10,10 +10,10 @@ import (
 // run or redirect anything.
 const harmlessGitSections = " user author committer color advice init push pull fetch branch log status diff merge rebase commit tag gc pack index feature safe rerere stash format help column i18n apply blame grep checkout versionsort transfer receive maintenance repack submodule lfs "
 
-// harmlessGitKeys are harmless git settings in sections that harmlessGitSections does not list. riskyGitKeys are
-// settings in the sections of harmlessGitSections that may run a program or cannot be judged.
+// harmlessGitKeys are harmless git settings in sections that harmlessGitSections does not list.
+// riskyGitKeys are settings in the sections of harmlessGitSections that may run a program or cannot be judged.
 const (
-	harmlessGitKeys = " core.autocrlf core.eol core.safecrlf core.filemode core.ignorecase core.quotepath core.abbrev core.longpaths core.symlinks core.bare core.compression core.preloadindex core.untrackedcache core.precomposeunicode core.protectntfs core.whitespace core.checkstat core.bigfilethreshold core.commentchar core.logallrefupdates core.sharedrepository core.sparsecheckout core.multipackindex core.excludesfile core.attributesfile http.postbuffer http.version http.lowspeedlimit http.lowspeedtime http.maxrequests http.followredirects protocol.version credential.usehttppath gpg.format interactive.singlekey rebase.autosquash remote.pushdefault "
+	harmlessGitKeys = " core.autocrlf core.eol core.safecrlf core.filemode core.ignorecase core.quotepath core.abbrev core.longpaths core.symlinks core.bare core.compression core.preloadindex core.untrackedcache core.precomposeunicode core.protectntfs core.whitespace core.checkstat core.bigfilethreshold core.commentchar core.logallrefupdates core.sharedrepository core.sparsecheckout core.multipackindex core.excludesfile core.attributesfile http.postbuffer http.version http.lowspeedlimit http.lowspeedtime http.maxrequests http.followredirects protocol.version credential.usehttppath gpg.format interactive.singlekey remote.pushdefault "
 	riskyGitKeys    = " diff.external commit.template diff.orderfile receive.procreceiverefs fetch.fsckobjects merge.tool diff.tool diff.guitool merge.guitool rebase.instructionformat submodule.recurse "
 )
 

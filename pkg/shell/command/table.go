@@ -18,7 +18,7 @@ type syntax struct {
 	effectsDescription     string  // text for messages after the program's name: describes the effects that have no operand
 	language               string  // language of code on standard input
 	remoteService          string  // remote service that the program changes; "" if it changes none: its arguments are then not searched for verbs such as delete
-	packageRegistry        string  // packageRegistry in which package names are looked up, such as npm; "" for that of the parent command
+	packageRegistry        string  // registry in which package names are looked up, such as npm; "" for that of the parent command
 	stdinRole              argRole // role of code that the program reads from standard input or from a script file
 	options                []option
 	optionsMatchedByPrefix []option  // options such as -W*, given by the start of the word
@@ -94,7 +94,7 @@ const (
 	actionFlagSendsArguments                                      // arguments are sent to another machine unchanged
 	actionFlagVariableIsDatabaseURL                               // an argument that is only a variable is the address to connect to
 	actionFlagDryRun                                              // dry run: files are only read, nothing is changed, sent or run
-	actionFlagCancelsDryRun                                       // cancels dry
+	actionFlagCancelsDryRun                                       // cancels a dry run that another option requests
 	actionFlagColonPrefixNamesContainer                           // HOST:PATH names a container
 	actionFlagReadsPcapFile                                       // the program reads a recording, as tcpdump -r does, and captures nothing itself
 	actionFlagTargetIsRemote                                      // the command always works on another machine, even if no argument names one
@@ -112,7 +112,7 @@ type stdioContentChanges struct {
 // An operandRoles value gives the roles of operands by position.
 type operandRoles struct {
 	firstRoles []argRole
-	middleRole argRole // role of the operands between head and tail; 0 if none are allowed
+	middleRole argRole // role of the operands between those of firstRoles and lastRoles; 0 if none are allowed
 	lastRoles  []argRole
 }
 

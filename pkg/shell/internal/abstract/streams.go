@@ -3,13 +3,13 @@ package abstract
 // Streams are the input and the output targets of a command.
 type Streams struct {
 	Stdin                          Value
-	InputFileWrittenByAnalyzedText string // file behind In, if the text wrote it
+	InputFileWrittenByAnalyzedText string // file behind Stdin, if the text wrote it
 	ExistingInputFile              string // file from which Stdin is redirected, if the analyzed text does not tell its content; else ""
-	InputRedirected                bool   // In is redirected: neither the pipe nor the terminal
+	InputRedirected                bool   // Stdin is redirected: neither the pipe nor the terminal
 	Out                            *OutputTarget
 	HasSocket                      bool // a descriptor is a network connection
 	HasDuplicatedOutputDescriptor  bool // an output descriptor was duplicated, so output may have another target
-	IsStdinHeredoc                 bool // In is a here-document or here-string: part of the command
+	IsStdinHeredoc                 bool // Stdin is a here-document or here-string: part of the command
 }
 
 // An OutputTarget is the destination of output.

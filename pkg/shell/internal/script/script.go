@@ -43,7 +43,7 @@ type operand struct {
 	dottedName             string    // dotted name, if it refers to a module, function or object
 	isList                 bool
 	nestedListElementCount int  // number of values in a list and the lists in it
-	isUsedByCall           bool // a call has used the value, so it is not checked as a path or URL
+	isUsedByCall           bool // the value needs no check as a path or URL: it is the result of a call or operation, or was checked when it was assigned
 	isArchive              bool // the value is an archive that the code has opened; Value is its path
 }
 
@@ -108,9 +108,9 @@ func (p *script) parseStatements(until string) {
 	}
 }
 
-// recordEffectsUnlessUsedByCall records the access to the path or URL in a literal string, unless a call has
-// used the value. It does the same for each element of a list. It also records Ruby calls without parentheses
-// that delete all rows of a table.
+// recordEffectsUnlessUsedByCall records the access to the path or URL in a literal string, unless isUsedByCall
+// is set. It does the same for each element of a list. It also records Ruby calls without parentheses that
+// delete all rows of a table.
 func (p *script) recordEffectsUnlessUsedByCall(o operand) {
 	for _, e := range o.elements {
 		p.recordEffectsUnlessUsedByCall(e)
