@@ -236,27 +236,48 @@ func wasCommandTypedByPerson(processAndAncestors []ancestry.Process) bool {
 		case slices.Contains(commandWrappers, p.Name):
 			continue
 		}
-		return slices.Contains(knownShells, p.Name) && isInteractiveShell(p.Args)
+		return slices.Contains(knownShells, p.Name) && isInteractiveShell(p.Name, p.Args)
 	}
 	return true
 }
 
-// isInteractiveShell reports whether a shell with these arguments reads typed commands: the option
-// -i comes before any -c, or there is neither -c nor an operand such as a script file.
-func isInteractiveShell(args []string) bool {
-	operand := false
-	for _, arg := range args[min(1, len(args)):] {
-		switch {
-		case strings.HasPrefix(arg, "--") || strings.HasPrefix(arg, "+"):
-		case !strings.HasPrefix(arg, "-"):
-			operand = true
-		case strings.Contains(arg, "c"):
+// isInteractiveShell reports whether a shell with these arguments reads typed commands: it gets neither the
+// option -c nor an operand, which is a script. Options behind an operand are those of the script.
+func isInteractiveShell(shell string, args []string) bool {
+	for i := 1; i < len(args); i++ {
+		switch arg := args[i]; {
+		case takesNextArg(shell, arg):
+			i++
+		case strings.HasPrefix(arg, "--") && arg != "--" && !strings.HasPrefix(arg, "--command"):
+		case strings.HasPrefix(arg, "+"):
+		case len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && !strings.Contains(arg, "c"):
+		default:
 			return false
-		case strings.Contains(arg, "i"):
-			return true
 		}
 	}
-	return !operand
+	return true
+}
+
+// takesNextArg reports whether the next argument of a shell is the value of this option, not a script.
+func takesNextArg(shell, option string) bool {
+	switch shell {
+	case "bash":
+		if option == "--rcfile" || option == "--init-file" {
+			return true
+		}
+		return isShortOptionEndingWith(option, "oO")
+	case "fish":
+		return option == "--init-command" || isShortOptionEndingWith(option, "C")
+	case "sh", "dash", "ash", "zsh", "ksh", "mksh", "ksh93":
+		return isShortOptionEndingWith(option, "o")
+	}
+	return false
+}
+
+// isShortOptionEndingWith reports whether a word is a group of short options, such as -eo, of which the last is one
+// of the letters, and none is -c.
+func isShortOptionEndingWith(word, letters string) bool {
+	return len(word) > 1 && (word[0] == '-' || word[0] == '+') && word[1] != '-' && !strings.Contains(word, "c") && strings.IndexByte(letters, word[len(word)-1]) >= 0
 }
 
 // describeProcess describes a process in a message.

@@ -124,6 +124,21 @@ func TestAttended(t *testing.T) {
 	}
 }
 
+// TestInteractiveShell checks that only a shell that runs no script and no text counts as one in which a person types.
+func TestInteractiveShell(t *testing.T) {
+	for line, want := range map[string]bool{
+		"bash": true, "-bash": true, "bash -i": true, "bash -l -i": true, "bash --rcfile rc -i": true, "bash --noprofile --init-file rc": true, "bash -O extglob": true, "bash -eo pipefail": true,
+		"zsh -il": true, "zsh -o x": true, "fish -i -C source": true, "fish --init-command=x": true, "sh +o x": true,
+		"bash agent.sh": false, "bash agent.sh -i": false, "bash -i agent.sh": false, "bash -- agent.sh": false, "bash -c x -i": false, "bash -ic x": false, "bash -i -c x": false,
+		"zsh -O agent.sh": false, "bash -C agent.sh": false, "dash --rcfile agent.sh": false, "fish --command x": false, "fish --command=x": false, "pwsh -Command x": false, "bash -": false,
+	} {
+		args := strings.Fields(line)
+		if got := isInteractiveShell(strings.TrimPrefix(args[0], "-"), args); got != want {
+			t.Errorf("%s: %t", line, got)
+		}
+	}
+}
+
 const never = personProofTypedByHand + 1
 
 // marked puts a variable into the environment of a process.
