@@ -127,22 +127,39 @@ func FindDestructiveGraphQLVerb(query string) string {
 	if !strings.Contains(query, "mutation") {
 		return ""
 	}
-	changes, braces, parens := false, 0, 0
+	changes, parens := false, 0
+	depth := 0                      // of selections; those of inline fragments do not count: their fields are fields of the selection around them
+	var inlineFragments []bool      // for each open brace: whether it opens an inline fragment, such as "... on Mutation {"
+	fragment, previous := false, "" // whether an inline fragment may begin, and the last token
 	for i := 0; i < len(query); {
+		token := query[i : i+1]
 		switch c := query[i]; {
 		case c == '#':
-			n := strings.IndexByte(query[i:], '\n')
+			n := strings.IndexAny(query[i:], "\n\r")
 			if n < 0 {
 				return ""
 			}
 			i += n
+			continue
 		case c == '"':
 			i += leadingGraphQLStringLen(query[i:])
+		case strings.HasPrefix(query[i:], "..."):
+			fragment = parens == 0
+			i += 3
 		case c == '{':
-			braces++
+			if inlineFragments = append(inlineFragments, fragment); !fragment {
+				depth++
+			}
+			fragment = false
 			i++
 		case c == '}':
-			braces = max(braces-1, 0)
+			if n := len(inlineFragments) - 1; n >= 0 {
+				if !inlineFragments[n] {
+					depth--
+				}
+				inlineFragments = inlineFragments[:n]
+			}
+			fragment = false
 			i++
 		case c == '(':
 			parens++
@@ -155,25 +172,32 @@ func FindDestructiveGraphQLVerb(query string) string {
 			for n < len(query) && (isLetter(query[n]) || query[n] >= '0' && query[n] <= '9') {
 				n++
 			}
-			name := query[i:n]
+			token = query[i:n]
 			if i = n; parens > 0 {
 				break
 			}
 			switch {
-			case braces == 0 && (name == "mutation" || name == "fragment"):
+			case depth == 0 && (token == "mutation" || token == "fragment"):
 				changes = true
-			case braces == 0 && (name == "query" || name == "subscription"):
+			case depth == 0 && (token == "query" || token == "subscription"):
 				changes = false
-			case changes && braces == 1:
-				for _, w := range knowledge.SplitNameWords(name) {
+			case fragment && (token == "on" || previous == "on" || previous == "@"): // the type, or a directive
+			case fragment: // the name of a fragment
+				fragment = false
+			case changes && depth == 1:
+				for _, w := range knowledge.SplitNameWords(token) {
 					if knowledge.VerbIn(w, "destroys") || knowledge.VerbIn(w, "pays") && !knowledge.VerbIn(w, "things") || w == "archive" {
 						return w
 					}
 				}
 			}
+		case strings.IndexByte(" \t\r\n,", c) >= 0:
+			i++
+			continue
 		default:
 			i++
 		}
+		previous = token
 	}
 	return ""
 }
