@@ -176,8 +176,8 @@ func allowedContainmentMechanisms(mode containmentMode) contain.Mechanism {
 	return contain.Landlock | contain.Namespaces
 }
 
-// mayRunUncontainedWithReason returns true and the reason if a program runs without containment because it is
-// unavailable and not required.
+// mayRunUncontainedWithReason returns true if an error means that a program cannot be contained, so that it may
+// run without containment unless that is required. It also returns the text of the error.
 func mayRunUncontainedWithReason(err error) (bool, string) {
 	var cannot *bounds.UncontainableCommandError
 	var unavailable *contain.ContainmentUnavailableError
@@ -212,8 +212,8 @@ func explainDeniedAccesses(c *cli.Context, w *Environment, deniedAccesses []cont
 	}
 }
 
-// waitContained waits for a contained program, and forwards the signal that ends shield. A signal of
-// the terminal reaches both processes.
+// waitContained waits for a contained program. If a signal other than an interrupt ends shield, the program gets
+// SIGTERM; an interrupt from the terminal reaches both processes.
 func waitContained(ctx context.Context, started *contain.Process) error {
 	defer started.WaitForReportsAndCleanUp()
 	stop := context.AfterFunc(ctx, func() {

@@ -55,8 +55,8 @@ type commandToJudge struct {
 	isShellParsingUncertain bool // text that a shell may parse differently from shield
 }
 
-// judgeAndExecCommand judges a command and runs it in place of shield. It returns only if the command does not
-// run or is only checked.
+// judgeAndExecCommand judges a command and runs it in place of shield, or, with --contain, in a contained child
+// process if that is possible. Without --contain it returns only if the command does not run or is only checked.
 func judgeAndExecCommand(c *cli.Context, w *Environment) error {
 	argv := c.Args().Slice()
 	env, gone := launch.DropCodeLoadingVariables(w.Environ(), c.StringSlice("keep-env"))

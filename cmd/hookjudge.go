@@ -22,7 +22,7 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A judgeRequestHeader is the line that a judge process reads, followed by Bytes bytes of the host's input.
+// A judgeRequestHeader is the line that a judge process reads, followed by InputBytes bytes of the host's input.
 // Its standard input stays open until the watchdog ends.
 type judgeRequestHeader struct {
 	InputBytes          int `json:"bytes"`

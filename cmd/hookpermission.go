@@ -29,9 +29,9 @@ func hostForHookCommand(name string, isPermissionHook bool) (*host.Host, error) 
 	return h, err
 }
 
-// judgePermissionRequest answers the question that a host is about to ask its user, if the settings
-// enable that, policy and classifier allow all actions, and no rule of the user requires the
-// question. If policy or classifier block an action, it returns the refusal. In all other cases it
+// judgePermissionRequest answers the question that a host is about to ask its user, if mayAnswerForUser is set,
+// policy and classifier allow all actions, not merely because a failure is ignored, and no rule of the user
+// requires the question. If policy or classifier block an action, it returns the refusal. In all other cases it
 // returns no answer, and the host asks its user.
 func judgePermissionRequest(ctx context.Context, w *Environment, h *host.Host, p *shield.Pipeline, mayAnswerForUser bool, event host.Event, in []byte) (hookAnswer, error) {
 	for _, raw := range event.Actions {

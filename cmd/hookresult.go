@@ -11,9 +11,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// examineToolResult examines the result of a tool and, if the host supports it, returns a
-// replacement for the agent to read. If the examination fails, the replacement withholds the
-// result; if the host does not support replacements, examineToolResult returns an error.
+// examineToolResult examines the result of a tool and, if the host supports it, returns a replacement for the
+// agent to read. If the examination fails, the replacement withholds the result; if the host does not support
+// replacements, or this process is a service, examineToolResult returns an error.
 func examineToolResult(ctx context.Context, c *cli.Context, w *Environment, h *host.Host, event host.Event) (hookAnswer, error) {
 	got, err := examineAndRecordToolResult(ctx, c, w, h, event)
 	switch {

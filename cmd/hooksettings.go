@@ -60,8 +60,8 @@ func hookSettingsCommands(w *Environment) []*cli.Command {
 // acceptChangedProgramFlag makes 'hook status' record the current program of a hook.
 const acceptChangedProgramFlag = "accept"
 
-// hookInstallersOfSelectedHosts returns the hook installers of the hosts that a command line names,
-// or with --all of the hosts that are installed on this machine.
+// hookInstallersOfSelectedHosts returns the hook installers of the hosts that a command line names, or of the
+// hosts that are installed on this machine: with --all, or with --accept and no HOST.
 func hookInstallersOfSelectedHosts(c *cli.Context, w *Environment) ([]*hostHookInstaller, error) {
 	names := c.Args().Slice()
 	switch {
@@ -242,8 +242,8 @@ func (s *hostHookInstaller) settingsFilesAt(p *host.HostSettingsFile) ([]hostSet
 	return files, nil
 }
 
-// A settingsEdit is a settings file of an agent host that shield will change. file reads and writes
-// the file; place describes what shield writes into it.
+// A settingsEdit is a settings file of an agent host that shield will change. file reads and writes the file;
+// fileDefinition describes what shield writes into it.
 type settingsEdit struct {
 	fileDefinition *host.HostSettingsFile
 	file           hostSettingsFileOnDisk

@@ -62,8 +62,8 @@ const (
 	maxPackageJSONBytes       = 1 << 20 // bytes
 )
 
-// packageVersion returns the version of the npm package that contains a file, "" if the package has
-// another name. The program for one system may be in a package of its own, NAME-SYSTEM.
+// packageVersion returns the version of the npm package with the given name that contains a file, "" if there is
+// none. The program for one system may be in a package of its own, NAME-SYSTEM.
 func packageVersion(file, name string) string {
 	if file == "" || name == "" {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shield"
 )
 
-// mcpServerLauncherPrograms are programs between a client and the gateway that are not the client: the shells
-// with which some clients start servers.
+// mcpServerLauncherPrograms are programs between a client and the gateway that are not the client: the shells,
+// and env, with which some clients start servers.
 var mcpServerLauncherPrograms = []string{"sh", "bash", "dash", "ash", "zsh", "fish", "ksh", "env", "cmd.exe"}
 
 // maxLauncherDepth is how many launchers may be nested.

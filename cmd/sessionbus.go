@@ -51,8 +51,8 @@ func (w *Environment) matchesSessionBus(value string) bool {
 	return sessionBusOfTopmostAncestor(all, ancestry.Environ) == value
 }
 
-// sessionBusOfTopmostAncestor returns the address of the D-Bus session bus from the environment of the
-// topmost process that has one there. all lists the ancestors of a process, nearest first.
+// sessionBusOfTopmostAncestor returns the address of the D-Bus session bus from the environment of the topmost
+// process that has one there. ancestors lists the ancestors of a process, nearest first.
 func sessionBusOfTopmostAncestor(ancestors []ancestry.Process, environ func(pid int) ([]string, error)) string {
 	for i := len(ancestors) - 1; i >= 0; i-- {
 		env, err := environ(ancestors[i].PID)

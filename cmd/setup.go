@@ -420,9 +420,9 @@ func (s *setupPlan) describeEvaluatorModelUse(ctx context.Context) (lines []stri
 	return lines
 }
 
-// questionRouteLines returns a line for each way in which questions are asked or denied, with the
-// hosts that use it. unreachableRouteErrors contains an error for each host whose questions reach
-// no user although the settings do not intend that.
+// questionRouteLines returns a line for each way in which questions are asked or denied, with the hosts that use
+// it. unreachableRouteErrors contains one error if the questions of at least one host reach no user although the
+// settings do not intend that.
 func (s *setupPlan) questionRouteLines() (lines []string, unreachableRouteErrors []error) {
 	var ways []string
 	titles := map[string][]string{}

@@ -108,8 +108,8 @@ func buildSuggestedPolicy(c *cli.Context, w *Environment, requiredApprovals int)
 }
 
 // keepSuggestionsAllowingApprovedCommands returns the suggestions under which every approved command would be
-// allowed without asking a person. To each suggestion it adds examples of other commands that only
-// this suggestion would allow.
+// allowed without asking a person. To each suggestion it adds examples of other commands that a policy with all
+// suggestions would allow, and the current policy does not.
 func keepSuggestionsAllowingApprovedCommands(c *cli.Context, cfg shield.Config, preset string, found []policy.SuggestedException) ([]policy.SuggestedException, error) {
 	if len(found) == 0 {
 		return nil, nil

@@ -1,6 +1,7 @@
-// Package bounds computes the containment profile (package contain) of a program: for a command from
-// its judged effects, for an MCP server from its program and the user's grants. Credentials are
-// hidden; only the workspace, the paths of the effects and the program's caches are writable.
+// Package bounds computes the containment profile (package contain) of a program: for a command from its judged
+// effects, for an MCP server from its program and the user's grants. Credentials are hidden, except those that
+// the program itself uses; only the workspace, the paths of the effects or of the user's grants, and the
+// program's caches are writable.
 package bounds
 
 import (
@@ -57,8 +58,8 @@ func OfCommand(effects []effect.Effect, at ContainedProgramContext) (*contain.Pr
 	return b.buildProfile()
 }
 
-// OfServer returns the profile for a server started by a program. A server has no judged effects, so
-// it gets the workspace, its program's caches and the user's grants.
+// OfServer returns the profile for a server started by a program. A server has no judged effects, so it gets the
+// workspace, its program's caches and credentials, and the user's grants.
 func OfServer(program string, at ContainedProgramContext, g UserGrantsForServer) (*contain.Profile, error) {
 	b := newProfileBuilder(at)
 	b.allowsNetwork = !g.NoNetwork
@@ -103,8 +104,8 @@ func newProfileBuilder(at ContainedProgramContext) *profileBuilder {
 	return b
 }
 
-// collectHiddenPaths collects the hidden paths: credentials, browser profiles, wallets, files of shield, and
-// .env files next to the workspace.
+// collectHiddenPaths collects the hidden paths: credentials and other secrets, browser profiles, wallets,
+// private messages, files of shield outside the workspace, and .env files in the folders next to the workspace.
 func (b *profileBuilder) collectHiddenPaths() {
 	for _, list := range []string{"credential_stores", "browser_data", "wallets", "system_secrets", "secret_names", "private_messages"} {
 		globs, _ := knowledge.GlobsOfPathList(list)
@@ -393,7 +394,7 @@ func (b *profileBuilder) addWritable(e *effect.Effect) error {
 var outputDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/stdout", "/dev/stderr"}
 
 // isTooWideToMakeWritable reports whether a folder must not be writable as a whole: it contains the home folder,
-// something hidden, or files that are executed later.
+// something hidden, or files that are executed later, or it is / or a folder directly below / other than /tmp.
 func (b *profileBuilder) isTooWideToMakeWritable(folder string) bool {
 	return contain.FolderHoldsAny(folder, []string{b.Home}) || contain.FolderHoldsAny(folder, b.hiddenPaths) || strings.Count(folder, "/") < 2 && folder != "/tmp" || len(b.autostartAndAgentSettingsPaths(folder)) > 0
 }

@@ -65,8 +65,8 @@ type decimal struct {
 	exponent   int64
 }
 
-// parseDecimal parses a valid JSON number in linear time. It fails for too many significant digits, or
-// an exponent outside the range of a double.
+// parseDecimal parses a valid JSON number in linear time. It fails for too many significant digits, or an
+// exponent whose absolute value is above 2^32.
 func parseDecimal(lit []byte) (d decimal, ok bool) {
 	i := 0
 	if lit[0] == '-' {

@@ -14,8 +14,9 @@ import (
 	"strings"
 )
 
-// An FS accesses local files. Paths are absolute, with slashes. Its methods do not follow symbolic
-// links in any part of a path; they return an error for one.
+// An FS accesses local files. Paths are absolute, with slashes. Its methods do not follow symbolic links in any
+// part of a path; they return an error for one. Only Lstat and Readlink accept a link as the last part of a
+// path: they describe the link itself.
 type FS interface {
 	Lstat(path string) (fs.FileInfo, error)
 	Open(path string) (*os.File, error) // regular files only
@@ -48,9 +49,9 @@ type LastCommitReader struct {
 	reposByTopFolder          map[string]*repository // repositories by the folder that contains .git; a nil repository cannot be read
 }
 
-// New returns a LastCommitReader. isPermittedWorkTreeFolder reports whether a folder can be a git working
-// tree that the reader may read; isPermittedWorktreeGitDir reports whether a linked working tree may have
-// its objects in a folder.
+// New returns a LastCommitReader. isPermittedWorkTreeFolder reports whether a folder can be a git working tree
+// that the reader may read; isPermittedWorktreeGitDir reports whether a linked working tree may have its git
+// folder or its objects in a folder.
 func New(files FS, isPermittedWorkTreeFolder, isPermittedWorktreeGitDir func(path string) bool) *LastCommitReader {
 	return &LastCommitReader{fs: files, isPermittedWorkTreeFolder: isPermittedWorkTreeFolder, isPermittedWorktreeGitDir: isPermittedWorktreeGitDir, processedBytesLeft: maxProcessedBytes, accessesLeft: maxFileAccesses, commitPathComparisonsLeft: maxPathsComparedWithCommit, reposByTopFolder: map[string]*repository{}}
 }

@@ -118,8 +118,8 @@ type folderEntry struct {
 }
 
 // checkNoUnhiddenHardLinks returns an error if a hidden file has a hard link that is not hidden.
-// incompleteFolders are the hidden folders with too many names to search completely; useDeepLimit
-// raises that limit.
+// incompleteFolders are the hidden folders with too many names to search completely. The limit is higher if
+// useDeepLimit is set, or if the first search of a folder has found a file with several hard links.
 func checkNoUnhiddenHardLinks(hiddenPaths []string, useDeepLimit bool) (incompleteFolders []string, _ error) {
 	files := map[inode]*hardLinkedFile{}
 	for _, h := range hiddenPaths {

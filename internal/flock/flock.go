@@ -144,9 +144,10 @@ func (l *Lock) startLocking() (<-chan error, error) {
 	return got, nil
 }
 
-// CheckLockNotHeld returns an error if another process holds a lock file. It returns nil if the
-// lock is free or held by this process, or if the file does not exist. waited is how long the
-// caller has waited; it is stored in the error.
+// CheckLockNotHeld returns an error if another process holds a lock file. It returns nil if the lock is free, or
+// if the file cannot be opened, for example because it does not exist. A lock that this process holds is no
+// error on Linux; other systems do not report the holder, so there it is one. waited is how long the caller has
+// waited; it is stored in the error.
 func CheckLockNotHeld(path string, waited time.Duration) *HeldError {
 	f, err := os.OpenFile(path, os.O_RDWR|noFollow, 0)
 	if err != nil {

@@ -88,8 +88,8 @@ type Release struct {
 	ProgramArchiveName      string // the archive that contains the program; "" if none does
 }
 
-// trustedCommentPattern matches the trusted comment of a signature, which names version and file: a genuine file
-// under another name or of another release is rejected.
+// trustedCommentPattern matches the trusted comment of a signature, which names version and file. So a genuine
+// file under another name, or in the folder of another release, is rejected.
 var trustedCommentPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^shield (v\d+\.\d+\.\d+) (\S+)$`) })
 
 // TrustedComment returns the trusted comment of the signature of a file.
@@ -98,10 +98,11 @@ func TrustedComment(version, name string) string { return "shield " + version + 
 // checksumLinePattern matches a line of the checksums: names have no folder, and do not begin with a dot or a dash.
 var checksumLinePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{64})  ([A-Za-z0-9_][A-Za-z0-9_.+~-]*)$`) })
 
-// VerifyRelease verifies a release in a folder: the signature of the checksums, every file, and
-// single-file signatures that exist. A file that is not part of the release is an error.
-// programPath is the path of the running program, which is compared with the program in the archive
-// for goos and goarch; "" skips that. The error says why the checksums cannot be trusted.
+// VerifyRelease verifies a release in a folder: the signature of the checksums, every file, and single-file
+// signatures that exist. A file that is not part of the release has an error in [Release.Files]. programPath is
+// the path of the running program, which is compared with the program in the archive for goos and goarch; ""
+// skips that. The error says why the checksums cannot be trusted, or why the folder, the program or an archive
+// cannot be read.
 func VerifyRelease(releaseFolder string, keys Keys, programPath, goos, goarch string) (*Release, error) {
 	sums, err := readSmallFile(filepath.Join(releaseFolder, SumsFile), maxChecksumFileBytes)
 	if err != nil {

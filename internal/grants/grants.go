@@ -171,8 +171,9 @@ type configFileObject struct {
 	cannotFailCIRun bool // the configuration file says that CI skips this object, such as a job, or ignores its failure
 }
 
-// isWeakerAfter reports whether, under the entry f of grants.yaml, the objects after a change grant
-// more permissions than before, or fewer of them contain a check.
+// isWeakerAfter reports whether, under the entry f of grants.yaml, the objects after a change grant more
+// permissions than before, or fewer of them contain a check. For an entry of the kind guard, more of them must
+// also lack the check.
 func isWeakerAfter(f *compiledGrantRule, before, after []configFileObject) bool {
 	of1, has1, now := countMatchingObjectsAndPermissions(f, after)
 	if f.PermissionChangeKind == "grant" && has1 == 0 {

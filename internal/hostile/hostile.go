@@ -23,8 +23,8 @@ type AttackRecord struct {
 	WantActionError, WantVerdictError action.ErrorCode
 }
 
-// The seal key and the fingerprints for the attacks on verdicts. For an installation with this key
-// and these fingerprints, the sealed verdicts are valid.
+// The seal key and the fingerprints for the attacks on verdicts. An installation with this key and these
+// fingerprints would accept a verdict that is sealed under them, if it is unchanged and has not expired.
 var (
 	TestSealKey             = [verdict.KeySize]byte{'h', 'o', 's', 't', 'i', 'l', 'e'}
 	TestVerdictFingerprints = verdict.Fingerprints{Policy: "policy", ClassifierRules: "rules", ClassifierModel: "model", Config: "config"}

@@ -8,6 +8,6 @@ import "io/fs"
 // descriptor here.
 func (cmd *Command) ReplaceProcess(Streams) error { return cmd.execProgramByPath() }
 
-// sameChangeTime always returns true: the field with the change time (ctime) has another name on
-// each of these systems, so shield compares only the modification times.
+// sameChangeTime always returns true: the field with the change time (ctime) does not have the same name on all
+// of these systems, so shield compares only the modification times.
 func sameChangeTime(fs.FileInfo, fs.FileInfo) bool { return true }

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// DirFSOfRegularFiles returns the files of a folder, as [os.DirFS] does, but opens only regular
-// files: opening a FIFO would wait for its other side, and opening a device may have an effect.
+// DirFSOfRegularFiles returns the files of a folder, as [os.DirFS] does, but opens only regular files and
+// folders: opening a FIFO would wait for its other side, and opening a device may have an effect.
 func DirFSOfRegularFiles(dir string) fs.FS { return regularFilesFS(dir) }
 
 type regularFilesFS string

@@ -1,4 +1,4 @@
-// Package owner checks that files belong to the user who runs shield and that other users cannot
+// Package owner checks that files belong to the user who runs shield or to root, and that other users cannot
 // access them: files that others can replace are not trusted.
 package owner
 

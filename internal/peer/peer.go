@@ -1,11 +1,10 @@
-// Package peer is the protocol between shield processes and the service of the same user, over a
-// Unix socket in the state folder. Both sides check the credentials of the other process with the
-// kernel, and each message has a MAC. The key of the MAC is in a file next to the socket, and the
-// MAC of an answer covers the whole question, so a process that replaces the socket or intercepts
-// the connection can neither ask nor answer.
+// Package peer is the protocol between shield processes and the service of the same user, over a Unix socket in
+// the state folder. Both sides check the credentials of the other process with the kernel, and each message has
+// a MAC. The key of the MAC is in a file next to the socket, and the MAC of an answer covers the whole question,
+// so a process that replaces the socket or intercepts the connection can neither ask nor answer.
 //
-// A hook asks before most of shield is initialized, so this package imports little of the standard
-// library and nothing else.
+// A hook asks before most of shield is initialized, so this package imports little of the standard library and,
+// except golang.org/x/sys/unix on macOS, nothing else.
 package peer
 
 import (

@@ -177,9 +177,10 @@ func (f *RegexpFinder) Match(text string) (found bool, bytesRead int) {
 	return false, bytesRead
 }
 
-// FindAll returns the same matches as [regexp.Regexp.FindAllStringSubmatchIndex] does with n = -1.
-// If every match begins at a line start or with a known literal, and is short, FindAll runs the
-// expression only at these positions: that is faster than package regexp on a long text.
+// FindAll returns the same matches as [regexp.Regexp.FindAllStringSubmatchIndex] does with n = -1. If every
+// match begins with a known literal and is short, and the expression does not test for the start of a line or of
+// the text, FindAll runs the expression only at these literals: that is faster than package regexp on a long
+// text.
 func (f *RegexpFinder) FindAll(text string) [][]int {
 	if f.anchoredRegexp == nil || f.maxMatchBytes < 0 || f.maxMatchBytes > maxFindAllMatchBytes || strings.Contains(text, "\u017f") || strings.Contains(text, "\u212a") {
 		if found, _ := f.Match(text); !found {
@@ -276,10 +277,9 @@ func (f *RegexpFinder) nextPossibleMatchStart(text string, from int) int {
 	return -1
 }
 
-// nextPossibleMatchLineStart returns the index of the first line start at or after from at which a
-// match can begin, or -1. With known prefixes, the line must begin with one of them after optional
-// blanks. Blank lines are skipped: a match that begins with blank lines can also begin at the next
-// line that is not blank.
+// nextPossibleMatchLineStart returns the index of the first line start at or after fromOffset at which a match
+// can begin, or -1. With known prefixes, the line must begin with one of them after optional blanks, so blank
+// lines are skipped: a match that begins with blank lines can also begin at the next line that is not blank.
 func (f *RegexpFinder) nextPossibleMatchLineStart(text string, fromOffset int) int {
 	for ; ; fromOffset++ {
 		if fromOffset > 0 {

@@ -15,12 +15,12 @@ const (
 	maxClassRunes   = 12 // runes of a character class that are spelled out
 )
 
-// RequiredLiteralAlternatives returns literals in lower case, each at least [MinLiteralBytes] bytes
-// long, of which every text that expr matches contains at least one, without
-// regard to ASCII letter case. It returns nil if there are none.
+// RequiredLiteralAlternatives returns literals in lower case, each at least [MinLiteralBytes] bytes long, of
+// which every text that expr matches contains at least one, without regard to ASCII letter case. It returns nil
+// if there are none.
 //
-// With (?i), K and S also match the Kelvin sign and the long s. Those matches
-// are not covered: texts are folded before they are scanned.
+// With (?i), K and S also match the Kelvin sign and the long s. Those matches are not covered, unless the caller
+// folds these letters before the scan.
 func RequiredLiteralAlternatives(expr string) ([]string, error) {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {

@@ -18,9 +18,9 @@ var userChosenCredentialKinds = map[string]bool{
 // text that only mentions the header and footer lines of a key.
 var privateKeyBodyPattern = prefilter.LazyRegexp(`[A-Za-z0-9+/]{24}`)
 
-// ServiceIssuedCredentialKindName returns the kind of a credential in text that is a private key or
-// was issued by a service. It returns "" if there is none, the text is too long, or the credential
-// is a known documentation example.
+// ServiceIssuedCredentialKindName returns the kind of a credential in text that is a private key or was issued
+// by a service. It returns "" if the text is too long or has no such credential. Credentials that contain
+// "example" or "xxxx", as in documentation, do not count.
 func ServiceIssuedCredentialKindName(text string) string {
 	if len(text) > MaxScannedTextBytes {
 		return ""

@@ -406,8 +406,8 @@ func forEachHereDocLine(s string, i int, end string, line func(programArg)) {
 // printingPrograms are programs that print their arguments.
 const printingPrograms = " echo printf print write-output write-host yes "
 
-// forEachPipedEchoWord calls visitWord for each argument of an echo or printf command that is piped
-// into the program at programOffset.
+// forEachPipedEchoWord calls visitWord for each operand of a command in printingPrograms, such as echo, whose
+// output is piped into the program at programOffset. It leaves out the format string of printf.
 func forEachPipedEchoWord(s string, programOffset int, visitWord func(programArg)) {
 	from := max(0, programOffset-4<<10)
 	pipe := strings.LastIndexByte(s[from:programOffset], '|')

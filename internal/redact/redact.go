@@ -37,8 +37,8 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
-// UnexaminedPrefix begins the text that replaces a value as a whole, because it is too long or too deeply nested to
-// be searched for credentials.
+// UnexaminedPrefix begins the text that replaces what was not searched for credentials: because it is too long
+// or too deeply nested, or has too many program arguments or too many equal field names.
 const UnexaminedPrefix = "[redacted unexamined "
 
 // RedactText returns s with each credential replaced by "[redacted KIND]". It is idempotent.

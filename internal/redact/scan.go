@@ -75,8 +75,8 @@ func secretPatternTextNeeds(f *knowledge.SecretForm) prefilter.RequiredTextFeatu
 	return prefilter.RequiredTextFeatures{MinWordRunLength: f.MinWordRunLength, MinWordOrSymbolRunLength: f.MinTokenRunLength, ASCIIBytesInEveryMatch: f.RequiredASCIIChars}
 }
 
-// findSecretMatchesLineByLine returns the matches of a secret pattern that never matches across lines.
-// It examines only lines that contain the literals of the pattern.
+// findSecretMatchesLineByLine returns the matches of a secret pattern that never matches across lines. It
+// examines only lines that have the characters and runs of characters that the pattern needs.
 func findSecretMatchesLineByLine(s string, patternIndex int, spans []secretSpan) []secretSpan {
 	f := &knowledge.SecretForms[patternIndex]
 	for from := 0; from < len(s); {

@@ -13,9 +13,10 @@ const maxPayloadNesting = 64
 // maxFieldNameCollisionsPerObject is how many names of one object can be equal after redaction.
 const maxFieldNameCollisionsPerObject = 100
 
-// RedactJSONValue returns a copy of a decoded JSON value with every string and field name redacted,
-// and truncated as by [Redactor.RedactAndTruncate] if maxStringBytes is not 0. In a list of
-// arguments, the word after an option such as "--password" is redacted as the option's value.
+// RedactJSONValue returns a copy of a decoded JSON value with every string and field name redacted. Strings are
+// truncated as by [Redactor.RedactAndTruncate] if maxStringBytes is more than 0; field names are always
+// truncated to 1024 bytes. In a list, the word after an option such as "--password" is redacted as the option's
+// value.
 func (r *Redactor) RedactJSONValue(v any, maxStringBytes int) any {
 	return r.redactValue("", v, maxStringBytes, 0)
 }

@@ -251,8 +251,9 @@ func (p *testedPackage) endedNormally() bool {
 	return b != nil && (bytes.HasPrefix(b.Bytes(), []byte("FAIL\n")) || bytes.Contains(b.Bytes(), []byte("\nFAIL\n")))
 }
 
-// retryFailedTests runs the failed tests again, one package after the other, unless there are
-// more than maxRetriedTests. It reports whether all of them passed.
+// retryFailedTests runs the failed tests again, one package after the other, unless there are more than
+// maxRetriedTests, or something failed that is not retried, such as a build or a data race. It reports whether
+// all of them passed.
 func (r *testRun) retryFailedTests(maxRetriedTests int, args []string) bool {
 	tests := map[string][]string{} // by package
 	n := 0

@@ -130,9 +130,9 @@ func (f *normalizedWordText) originalOffset(i int) int {
 	return at
 }
 
-// latinSpelling returns the spelling of a character in lower case. An ASCII, Latin or Greek
-// character becomes its compatibility decomposition (NFKD) without accents; another character stays
-// as it is. Invisible characters and combining accents become "".
+// latinSpelling returns the spelling of a character in lower case. If the compatibility decomposition (NFKD) of
+// the character begins with an ASCII, Latin or Greek character, the spelling is this decomposition without
+// accents; otherwise it is the character itself. Invisible characters and combining accents become "".
 func latinSpelling(r rune) string {
 	if unicode.Is(unicode.Cf, r) || 0x300 <= r && r <= 0x36f {
 		return ""

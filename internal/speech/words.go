@@ -21,9 +21,9 @@ func NormalizedTextVariants(text string) []string {
 	return list
 }
 
-// foldToUnaccentedLatin returns a text in compatibility form, without invisible
-// characters, and with Latin and Greek letters rid of their accents. Marks of
-// other scripts stay: they are part of the letter there.
+// foldToUnaccentedLatin returns a text in compatibility form, without invisible characters, and with Latin and
+// Greek letters and the Arabic alef rid of their accents. Marks of other letters stay: they are part of the
+// letter there.
 func foldToUnaccentedLatin(s string) string {
 	if isASCII(s) {
 		return s

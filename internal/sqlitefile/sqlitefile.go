@@ -284,8 +284,8 @@ func (t *Table) Rows(maxRowBytes int, fn func(rowid int64, r *Row) error) error 
 	return t.walkRows(t.rootPage, maxBTreeDepth, b, maxRowBytes, fn)
 }
 
-// A readBudget limits how many pages and bytes of a table's B-tree are read. An intact tree
-// contains each page of the file once, and its rows share no bytes.
+// A readBudget limits how many pages and bytes of a table's B-tree are read. An intact tree contains each page
+// of the file at most once, and its rows share no bytes.
 type readBudget struct{ pagesLeft, rowBytesLeft int64 }
 
 func (t *Table) walkRows(page uint32, depth int, left *readBudget, most int, fn func(int64, *Row) error) error {

@@ -11,8 +11,8 @@ import (
 // token.
 const unkPenalty = 10
 
-// A unigram splits a word into the tokens whose scores have the largest sum. Consecutive unknown
-// characters become one unknown token.
+// A unigram splits a word into the tokens whose scores have the largest sum. Consecutive unknown characters
+// become one unknown token, or the tokens of their bytes if the vocabulary has these.
 type unigram struct {
 	tokenIDs                 map[string]int64
 	scores                   []float64 // by id

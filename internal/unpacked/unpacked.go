@@ -29,13 +29,13 @@ type File struct {
 	Unpack         func() ([]byte, error) // returns the content; it need not check size and sum
 }
 
-// Extract returns the path of the file in dir, a cache folder, and unpacks it if it is missing.
-// Processes can call it at the same time.
+// Extract returns the path of the file in dir, a cache folder, and unpacks it if it is missing. Processes can
+// call it at the same time.
 //
-// An unpacked file is hashed when it is written. Later, Extract only checks the file's name, size
-// and owner, and that no other user can write to the folder: hashing 35 MB at each start would take
-// longer than loading the model. Every policy forbids agents to change the folder or to replace its
-// parents by links or other folders. Any other process of the user could change shield itself.
+// An unpacked file is hashed when it is written. Later, Extract only checks the file's name, size and owner, and
+// that no other user can write to the file or the folder: hashing 35 MB at each start would take longer than
+// loading the model. Every policy forbids agents to change the folder or to replace its parents by links or
+// other folders. Any other process of the user could change shield itself.
 func (f *File) Extract(dir string) (string, error) {
 	fail := func(err error) (string, error) { return "", fmt.Errorf("unpack to %s: %w", dir, err) }
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -62,9 +62,9 @@ func (f *File) Extract(dir string) (string, error) {
 	return path, nil
 }
 
-// Read returns the file's content. It maps the unpacked file in dir, the cache folder of
-// [File.Extract], into memory outside the Go heap until the process ends. If dir is "" or cannot be
-// used, or the unpacked file has other content, Read decompresses the content into memory.
+// Read returns the file's content. On Unix, it maps the unpacked file in dir, the cache folder of
+// [File.Extract], into memory outside the Go heap until the process ends; other systems read the file. If dir is
+// "" or cannot be used, or the unpacked file has other content, Read decompresses the content into memory.
 func (f *File) Read(dir string) ([]byte, error) {
 	if dir != "" {
 		if path, err := f.Extract(dir); err == nil {

@@ -67,8 +67,8 @@ func deferToHostResponse(hostName string, got judgeReply) (answer string, judgeD
 	return neutral + "\n", true
 }
 
-// isEscapedInID reports whether a character of an id has several spellings in JSON, or can end a JSON
-// string. Ids of the hosts do not contain such characters.
+// isEscapedInID reports whether a character of an id is neither an ASCII letter nor a digit nor one of _-.:| and
+// so may be written as an escape in JSON, or end a JSON string. Ids of the hosts do not contain such characters.
 func isEscapedInID(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("_-.:|", c)
 }

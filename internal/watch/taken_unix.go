@@ -18,10 +18,10 @@ const (
 	hookShellExitTimeout  = 2 * time.Second // maximum wait for the exit of the hook's shell, which the host waits for; after the pipe's reader has exited
 )
 
-// WaitForPipeFDReaderThenPIDExit waits until the process that reads the pipe has exited. Then it
-// waits up to two seconds until the process with the ID shellPID has exited, which is the shell
-// that the host waits for. Meanwhile it sends SIGCONT to the process group, so that stopped
-// processes continue, since the host treats a hook that does not exit as permission.
+// WaitForPipeFDReaderThenPIDExit waits up to a minute until the process that reads the pipe has exited. Then it
+// waits up to two seconds until the process with the ID shellPID has exited, which is the shell that the host
+// waits for. Meanwhile it sends SIGCONT to the process group, so that stopped processes continue, since the host
+// treats a hook that does not exit as permission. It returns at once if pipeFD is not a pipe.
 func WaitForPipeFDReaderThenPIDExit(pipeFD, shellPID int) {
 	var info unix.Stat_t
 	if unix.Fstat(pipeFD, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFIFO {

@@ -1,11 +1,11 @@
-// Package watch is the process of a hook that the host waits for (the watchdog): it lets another
-// process, the judge, judge one event, and gives up on a judge that is late, dies or hangs. A separate
-// process can be killed even if it is stopped.
+// Package watch is the process of a hook that the host waits for (the watchdog): it lets another process, the
+// judge, judge one event, and gives up on a judge that is late, dies or hangs. A separate process can be killed
+// even if it is stopped.
 //
-// A host starts a hook for each action, and start time delays the agent. Hence this package imports
-// little of the standard library, and package peer: Go initializes packages in the order of their
-// paths after their imports, so this one is initialized before most of shield, and [HookEventWatchFromPackageInit] starts
-// there.
+// A host starts a hook for each action, and start time delays the agent. Hence this package imports little of
+// the standard library, package peer and, on Unix, golang.org/x/sys/unix: Go initializes packages in the order
+// of their paths after their imports, so this one is initialized before most of shield, and
+// [HookEventWatchFromPackageInit] starts there.
 package watch
 
 import (

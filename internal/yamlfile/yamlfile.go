@@ -133,8 +133,8 @@ func containsString(list []string, s string) bool {
 	return false
 }
 
-// Text returns the value of a text node. Numbers and booleans are errors, since parsing changes their
-// spelling, as of "on" and "1.0".
+// Text returns the value of a text node. Numbers and booleans are errors, since parsing changes their spelling,
+// as of "True" and "1.0".
 func Text(n ast.Node) (string, error) {
 	switch n := n.(type) {
 	case *ast.StringNode:

@@ -104,9 +104,9 @@ func writeCompressedGraphAndNGramTable(graph []byte, tableStart, tableSize int) 
 // is in the ONNX file.
 const minWeightBytesStoredVerbatim = 128
 
-// findNGramWeightTable returns the position and size of the n-gram weight table in the packed
-// graph. If a weight of the model is missing from the graph, it returns an error, because the graph
-// was packed from a different model.
+// findNGramWeightTable returns the position and size of the n-gram weight table in the packed graph. If a weight
+// of at least [minWeightBytesStoredVerbatim] bytes is missing from the graph, it returns an error, because the
+// graph was packed from a different model.
 func findNGramWeightTable(packed []byte) (start, size int, err error) {
 	model, err := os.ReadFile("default/model.onnx")
 	if err != nil {

@@ -70,8 +70,9 @@ func (w *leafWalk) walkObject(prefix string, m map[string]any) bool {
 	return true
 }
 
-// maxPathFieldNameBytes is the maximum length of a name in a path, in bytes. Longer names are
-// shortened: paths of sixty names of a megabyte would not fit into memory.
+// maxPathFieldNameBytes is the maximum length of a name that is a plain word, in bytes, and of a name in a path,
+// in characters. Longer names are shortened in a path: paths of sixty names of a megabyte would not fit into
+// memory.
 const maxPathFieldNameBytes = 64
 
 // isIdentifierLikeFieldName reports whether a field's name is a plain word: at most 64 bytes of ASCII letters,

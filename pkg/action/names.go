@@ -24,9 +24,9 @@ func CanonicalType(name string) string {
 // CanonicalTypes returns shield's names of action types.
 func CanonicalTypes() []string { return types[:] }
 
-// CanonicalField returns shield's name of a payload field of an action type, given that name or an alias,
-// such as "file_path" for "path". For an unknown type, or "", it returns the general meaning of the name. It
-// returns "" if the name has no special meaning.
+// CanonicalField returns shield's name of a payload field of an action type, given that name or an alias, such
+// as "file_path" for "path". If the name has no meaning of its own for the type, or the type is unknown or "",
+// it returns the general meaning of the name. It returns "" if the name has no special meaning.
 func CanonicalField(typ, name string) string {
 	var few [maxAliasBytes]byte
 	key := normalizeName(few[:0], name)

@@ -16,8 +16,9 @@ var (
 	normalizedTextFieldNames = []string{"text", "data", "message", "html", "value", "oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "oldcontent", "newcontent", "newsource", "replacement", "inserttext", "codeedit"}
 )
 
-// checkNUL returns an error for a NUL in a name or a command. A C program reads the text only up to the NUL,
-// other programs all of it: shield could judge another file than the one that is opened.
+// checkNUL returns an error for a NUL in the name of a field, or in a value that is not text to write, send or
+// edit. A C program reads the text only up to the NUL, other programs all of it: shield could judge another file
+// than the one that is opened.
 func (a *Action) checkNUL() error {
 	if !bytes.Contains(a.Raw, []byte(`\u0000`)) { // JSON can only write a NUL as this escape
 		return nil

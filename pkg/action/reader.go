@@ -205,8 +205,8 @@ func (r *Reader) ensureBytes(n int) error {
 	return nil
 }
 
-// readMore reads available data from the source, at least one byte. It keeps buf[start:end] and the byte before
-// it, which shows whether start is the start of a line.
+// readMore reads available data from the source, at least one byte. It keeps buf[recordStartInBuf:dataEndInBuf]
+// and the byte before it, which shows whether the record starts at the start of a line.
 func (r *Reader) readMore() error {
 	if r.scanPosInBuf-r.recordStartInBuf > r.opts.MaxRecordBytes {
 		return errTooLarge

@@ -106,8 +106,8 @@ func (c *ActionCase) effectMeetsCondition(e *effect.Effect, condition effectCond
 	panic("no fact " + condition.name) // unreachable: a test checks the names of the facts
 }
 
-// An EffectSafetyDoubt is the reason why a case is not allowed although no rule matched and the model answered SAFE. The
-// zero Doubt is no doubt.
+// An EffectSafetyDoubt is the reason why a case is not allowed although no rule matched and the model answered
+// SAFE. The zero EffectSafetyDoubt is no doubt.
 type EffectSafetyDoubt struct {
 	CauseName               string                    // name of the danger in policies/dangers.yaml; else the effect's kind or, if that is unknown, its cause
 	Reason                  string                    // for people

@@ -9,10 +9,10 @@ import (
 	"github.com/shieldcli/shield/internal/packed"
 )
 
-// localFileInspector looks at local files for an analysis: it follows symbolic links and reads scripts. All
-// its work is bounded. It avoids file systems that may block, except those of the user's home
-// folder and workspace. Goroutines can share it: after its creation, only its cache of absent files
-// changes.
+// localFileInspector looks at local files for an analysis: it follows symbolic links and reads scripts. All its
+// work is bounded. On Linux it avoids file systems that may block, except those of the root folder, the user's
+// home folder, the workspace and shield's working folder. Goroutines can share it unless it has an overlay:
+// after its creation, only its cache of absent files changes.
 type localFileInspector struct {
 	devicesAllowedForInspection []uint64 // file systems that are trusted whatever their type
 	resolvedWorkspaceRoots      []string // the workspace with links resolved once, each with a final slash

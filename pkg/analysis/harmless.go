@@ -42,9 +42,8 @@ func (c *ActionCase) isHarmlessEffect(e *effect.Effect) bool {
 	return c.findDanger(e).level == dangerLevelHarmless
 }
 
-// HasOnlyOrdinaryEffects reports whether the analysis shows that the case is ordinary: all effects are known and certain,
-// shield parses the arguments of each program, and only files of the workspace and temporary files change.
-// Whether it reads sensitive files is decided by rules.
+// HasOnlyOrdinaryEffects reports whether the analysis shows that the case is ordinary: every effect is known and
+// listed as harmless or ordinary in policies/dangers.yaml. Which files must not be read is decided by rules.
 func (c *ActionCase) HasOnlyOrdinaryEffects() bool {
 	if c.UnexaminedReason != "" || len(c.Effects) == 0 && c.class == "" || !c.hasKnownActionType() {
 		return false
@@ -57,9 +56,9 @@ func (c *ActionCase) HasOnlyOrdinaryEffects() bool {
 	return true
 }
 
-// CanDecideByEffectsAlone reports whether the case is ordinary and can be decided by its effects alone: all are known,
-// certain and local, each program's changes and contacts are among them, and no part of the case is text for
-// a model, a person or a service. A case that contacts another machine may read only the workspace.
+// CanDecideByEffectsAlone reports whether the case is ordinary and can be decided by its effects alone: all are
+// known, each program's changes and contacts are among them, and no part of the case is text for a model, a
+// person or a service. A case that contacts another machine may read only the workspace.
 func (c *ActionCase) CanDecideByEffectsAlone() bool {
 	if !c.hasFileOrCommandActionType() || !c.HasOnlyOrdinaryEffects() || c.setsEnvironment() || c.writesTextAddressingModel() {
 		return false

@@ -39,7 +39,7 @@ func (an *Analyzer) NewFileIdentityResolver() *FileIdentityResolver {
 }
 
 // Identify returns the identity of the file at a canonical path. ok is false if it does not exist, is not a
-// regular file, or may not be looked at.
+// regular file, is empty, is larger than maxContentHashedFileBytes, or may not be looked at.
 func (i *FileIdentityResolver) Identify(path string) (id effect.FileIdentity, ok bool) {
 	if i == nil {
 		return id, false

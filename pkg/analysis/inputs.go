@@ -96,8 +96,8 @@ func (r *inputHasher) hashFilesReadByEffect(e *effect.Effect) error {
 	return r.hashFileOrFolderTree(e.Path)
 }
 
-// requireHashableSentData returns an error unless the data to send is spelled out in the payload or comes from a file
-// that the action reads.
+// requireHashableSentData returns an error unless the data to send is spelled out in the payload of a tool or
+// comes from a file that the action reads. For git, it hashes the files on which a push depends.
 func (r *inputHasher) requireHashableSentData(e *effect.Effect) error {
 	if e.Program == "git" {
 		return r.hashRepositoryPushInputs(command.GitCommandLine{})

@@ -40,8 +40,9 @@ func (c *ActionCase) CreatedPaths() (out []string) {
 	return out
 }
 
-// topmostMissingFolder returns the topmost missing folder above a path, or the path itself; "" if nothing is missing
-// or that is not known.
+// topmostMissingFolder returns the topmost missing folder above a path, or the path itself; "" if nothing is
+// missing, if that is not known, or if the path is outside the workspace and the temporary folders or goes
+// through a symbolic link.
 func (c *ActionCase) topmostMissingFolder(name string) string {
 	if c.files == nil {
 		return ""

@@ -25,8 +25,8 @@ type SessionState interface {
 	// HasCreated reports whether the session created a file, see [effect.PathContext].
 	HasCreated(path string) bool
 
-	// HasRecentAction reports whether an earlier action of the session was of one of the kinds,
-	// within a duration, or, if actions is not 0, within that number of actions.
+	// HasRecentAction reports whether an earlier action of the session had one of the action types or kinds of
+	// effects, within a duration and within a number of actions. A limit of 0 means no limit.
 	HasRecentAction(kinds []string, within time.Duration, actions int) bool
 
 	// Err returns why the state of the session is not known, nil if it is. With an error, only plain reads

@@ -180,9 +180,9 @@ func (c *ActionCase) appendOutgoingTexts(o *OutgoingText, to *strings.Builder, f
 	}
 }
 
-// AddCredentialLeakEffect adds the effect of sending a credential that the session has read.
-// isUncertainMatch means that the text has only part of a credential, or that the credential is so
-// short that the match may be chance.
+// AddCredentialLeakEffect adds the effect of sending a credential that the session has read. isUncertainMatch
+// means that it is not certain that a whole credential is sent: the text may have only a part of one, the match
+// may be chance, or it may not be sent.
 func (c *ActionCase) AddCredentialLeakEffect(isUncertainMatch bool) {
 	e := effect.Effect{Kind: effect.SendData, Harms: []effect.Harm{effect.LeaksSecrets}, Cause: effect.CauseSecretReadEarlierInSession, Certainty: effect.CertainOrPossible(!isUncertainMatch), Reason: "sends a credential that was read in this session"}
 	for i := range c.Effects {

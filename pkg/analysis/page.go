@@ -18,9 +18,9 @@ import (
 // never served, and whether a question is waiting there for an answer.
 type ApprovalPageQuestionStatusFunc func() (address string, waits bool)
 
-// addApprovalPageAccess adds an effect if an action contacts the approval page, because a request
-// to that page can answer a question. It also adds an effect if a question is waiting and the
-// action reads the page, a notification or the terminal that shows the question.
+// addApprovalPageAccess adds an effect if an action contacts the approval page, because a request to that page
+// can answer a question. It also adds an effect if a question is waiting and the action reads or clicks a page,
+// notification, screen or terminal that may show the question.
 func (c *ActionCase) addApprovalPageAccess(where ApprovalPageQuestionStatusFunc) {
 	if where == nil || !c.mayReachApprovalPage() {
 		return
@@ -64,8 +64,8 @@ func (c *ActionCase) mayReachApprovalPage() bool {
 	})
 }
 
-// mayConnect reports whether a program may connect to an address in its arguments that shield does not parse:
-// it uses the network, runs code, opens a URL, or is unknown.
+// mayConnect reports whether a program may connect to an address in its arguments that shield does not parse: it
+// uses the network, changes the system, runs code, relays connections, opens a URL, or is unknown.
 func mayConnect(e *effect.Effect) bool {
 	switch e.Class {
 	case effect.Network, effect.Privileged, effect.UnknownClass:

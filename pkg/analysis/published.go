@@ -49,8 +49,9 @@ func (c *ActionCase) addCredentialPublicationEffects() {
 	c.addTrackedFileCredentialEffect()
 }
 
-// describeCredentialSourceInArgs returns which words of a command that reaches other people hold a credential, or the file
-// from which it reads them; "" if none.
+// describeCredentialSourceInArgs returns which words of a command that reaches other people hold a credential,
+// or the file from which it reads them; "" if none. It also adds an effect for a file from outside the workspace
+// that the command publishes.
 func (c *ActionCase) describeCredentialSourceInArgs(e *effect.Effect) string {
 	commits := e.Program == "git" && slices.Contains([]string{"commit", "tag", "notes", "stash"}, command.ParseGit(e.Args).Subcommand)
 	if !commits && !slices.ContainsFunc(c.Effects, func(o effect.Effect) bool {
@@ -93,8 +94,8 @@ func isStagingGitCommand(git command.GitCommandLine) bool {
 	return git.Subcommand == "add" || git.Subcommand == "stage" || git.Subcommand == "commit" && git.HasOption("a", "--all")
 }
 
-// describeStagedCredential returns the first file with a credential that git is told to stage, and whether all files
-// were looked at.
+// describeStagedCredential describes the first file with a credential that git is told to stage; "" if none.
+// allFilesSearched is false if a limit left some files unsearched; it is true if the work tree cannot be read.
 func (c *ActionCase) describeStagedCredential(e *effect.Effect) (description string, allFilesSearched bool) {
 	if c.files == nil || c.executionContext.CWD == "" {
 		return "", true
@@ -193,8 +194,9 @@ func (s *stagedFilesSearch) readFile(file string) (string, error) {
 	return string(data), err
 }
 
-// describeCredentialFile describes the first file that holds a credential, by its name or its
-// content; "" if none. allFilesSearched is false if a limit left some files unsearched.
+// describeCredentialFile describes the first file that holds a credential, by its name or else by the first
+// maxGitStagedFileBytes of its content; "" if none. allFilesSearched is false if none was found and a limit on
+// the number of files, names or bytes left some files unsearched.
 func (s *stagedFilesSearch) describeCredentialFile(repositoryRoot string) (description string, allFilesSearched bool) {
 	read := 0
 	for _, p := range s.stagedFiles {
@@ -217,8 +219,9 @@ func (s *stagedFilesSearch) describeCredentialFile(repositoryRoot string) (descr
 	return "", s.folderEntriesLeft > 0
 }
 
-// addTrackedFileCredentialEffect adds an effect if an action writes a credential into a file that git does not ignore
-// and that did not hold it before.
+// addTrackedFileCredentialEffect adds an effect if an action writes a credential into a file that git does not
+// ignore and that did not hold a credential of the same kind before. Files that are credential files by their
+// names, tests, examples and documents are left out.
 func (c *ActionCase) addTrackedFileCredentialEffect() {
 	if c.files == nil {
 		return

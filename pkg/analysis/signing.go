@@ -10,9 +10,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// loginCredentialPatterns match the credentials with which a command signs in: headers for
-// authentication, options that take credentials, and variables set before a program. The field
-// pieces holds strings of which a text must contain at least one for the expression to match.
+// loginCredentialPatterns match the credentials with which a command signs in: headers for authentication,
+// options that take credentials, variables set before a program, and passwords in URLs. The field pieces holds
+// strings of which a text must contain at least one for the expression to match.
 var loginCredentialPatterns = [...]struct {
 	pieces []string
 	expr   func() *regexp.Regexp

@@ -201,8 +201,8 @@ func (c *ActionCase) addURLEffects(e effect.Effect) {
 	c.addRemoteChangeFromURL(e, host, path, values)
 }
 
-// addRemoteChangesFromURLs adds the changes that the requests of a command ask for by a verb in the URL. Requests that clone
-// a repository are skipped.
+// addRemoteChangesFromURLs adds the changes that the requests of a command ask for by a verb in the URL.
+// Requests that clone a repository, and all requests to [command.CodeHosts], are skipped.
 func (c *ActionCase) addRemoteChangesFromURLs(firstEffectIndex int) {
 	for i, n := firstEffectIndex, min(len(c.Effects), firstEffectIndex+maxPayloadTexts); i < n; i++ {
 		e := c.Effects[i]

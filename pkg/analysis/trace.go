@@ -16,7 +16,8 @@ import (
 )
 
 // EffectsDigest returns the digest of the resolved effects, "sha256:" and hex. Cached verdicts and approvals are
-// bound to it: cases with the same digest do the same to the same files and hosts.
+// bound to it and to the hash of the action: it does not cover the verbs, services and targets of remote
+// effects.
 func (c *ActionCase) EffectsDigest() string {
 	h := sha256.New()
 	var n [8]byte

@@ -43,8 +43,8 @@ func permissionRuleIndexesForFile(file string) (out []int) {
 // maxFilesComparedWithOldContent is the maximum number of files of an action that are compared with their old content.
 const maxFilesComparedWithOldContent = 32
 
-// markSecurityWeakeningEffects marks written and deleted files that hold security checks or permissions with the harm of
-// the change: a check is weakened, or access is granted.
+// markSecurityWeakeningEffects marks written, deleted and moved files that hold security checks or permissions
+// with the harm of the change: a check is weakened, or access is granted.
 func (c *ActionCase) markSecurityWeakeningEffects() {
 	read := c.executionContext.ReadScript
 	if read == nil {
@@ -125,7 +125,8 @@ func (c *ActionCase) addUnknownSecurityWeakeningEffect(effectIndex int, isLimitE
 }
 
 // removedAndAddedText returns the text that the action removes from a file and the text that it adds, as far as
-// stated, and whether the new text is the whole file.
+// stated, and whether the new text is the whole file. For a file tool, it counts as the whole file if no text to
+// replace is named.
 func (c *ActionCase) removedAndAddedText(file string) (removed, added string, isWholeFile bool) {
 	if c.Action.Type != "execute_command" && c.Action.Type != "apply_patch" {
 		removed = oldTextOfEdits(c.Action.Payload)

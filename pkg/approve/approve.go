@@ -1,6 +1,7 @@
-// Package approve is Tier 3: a person decides. An [Approver] puts a case to all
-// channels at once, takes the first answer, withdraws the question from the
-// others, and blocks when no one answers in time.
+// Package approve is Tier 3: a person decides. An [Approver] puts a case to all usable channels at once, or to
+// the first usable one with the setting "auto". It takes the first answer, withdraws the question from the other
+// channels, and blocks when no one answers in time. On the [HostChannel], it leaves the question to the agent
+// host.
 package approve
 
 import (
@@ -99,9 +100,8 @@ type ApprovalChannel interface {
 	// CheckUsable returns why no person can be asked on the channel now, or nil.
 	CheckUsable() error
 
-	// Ask shows a request, calls its Shown, and returns the person's answer.
-	// When ctx ends the request is withdrawn: nothing of it is left on a screen
-	// when Ask returns. An error does not count as an answer.
+	// Ask shows a request, calls its StartTimer, and returns the person's answer. When ctx ends the request is
+	// withdrawn: nothing of it is left on a screen when Ask returns. An error does not count as an answer.
 	Ask(ctx context.Context, r *Request) (Answer, error)
 }
 

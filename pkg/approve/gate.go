@@ -12,10 +12,11 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// A keyInterpreter decides which keys answer a question at a terminal. People go on typing when a
-// question appears, so keys count only after no key was pressed for a while. Only a line that no
-// one types by accident approves: the code of the question and nothing else, then Enter. After any
-// other key, the interpreter ignores keys until the keyboard has been quiet again.
+// A keyInterpreter decides which keys answer a question at a terminal. People go on typing when a question
+// appears, so keys count only after no key was pressed for a while. Only a line that no one types by accident
+// approves: the code of the question, alone or followed by a word of [keyInterpreter.validAnswerLines], then
+// Enter. After a key that cannot be part of an answer, the interpreter ignores keys until the keyboard has been
+// quiet again.
 type keyInterpreter struct {
 	approvalCode          string
 	offersTimedApproval   bool // an approval for some minutes is possible

@@ -372,10 +372,10 @@ func truncateRequestForInbox(r *Request) *Request {
 	return short
 }
 
-// ApprovalPageQuestionStatusReader returns a function that returns the address HOST:PORT at which the approval page of a
-// state folder was last served, "" if it never was, and whether a question waits on the page. The
-// function reads one small file and at most the names in one folder. A question of a process that
-// died counts as waiting for some minutes.
+// ApprovalPageQuestionStatusReader returns a function that returns the address HOST:PORT at which the approval
+// page of a state folder was last served, "" if it never was, and whether a question waits on the page. It
+// returns nil if stateDir is "". The function reads one small file and at most the names and times of the files
+// in one folder. A question of a process that died counts as waiting for some minutes.
 func ApprovalPageQuestionStatusReader(stateDir string) func() (address string, waits bool) {
 	if stateDir == "" {
 		return nil

@@ -22,11 +22,11 @@ var appJS string
 //go:embed web/style.css
 var styleCSS string
 
-// pageHandler serves the approval page. Any web page that the person has open, and any host name
-// that an attacker resolves to this machine, can send requests here. So each request needs the
-// right Host header, each POST the right Origin header, and all requests but those for the empty
-// page need the cookie and the token of a browser that knows the page's secret. onAnswerTaken is
-// called after each request with an answer is handled.
+// pageHandler serves the approval page. Any web page that the person has open, and any host name that an
+// attacker resolves to this machine, can send requests here. So each request needs the right Host header, each
+// POST the right Origin header, and all requests but those for the empty page and the login need the cookie and
+// the token of a browser that knows the page's secret. onAnswerTaken is called after each request with an answer
+// is handled.
 func (s *pageServer) pageHandler(onAnswerTaken func()) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.handleIndex)

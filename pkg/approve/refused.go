@@ -91,8 +91,9 @@ type DecisionStore struct {
 
 var refusalStoreGroupName = []byte("refs")
 
-// AddRefusal stores a refusal and sets its Ref and RefusedAtUnixSeconds. Ref is random, and no other
-// refusal has used it for a day; if the same action is refused again, it keeps its Ref.
+// AddRefusal stores a refusal and sets its Ref and RefusedAtUnixSeconds. Ref is random, and no other refusal has
+// used it for a day, unless more than maxRefusals were stored in that time. If the same action is refused again
+// while its refusal can still be allowed, it keeps its Ref.
 func (s *DecisionStore) AddRefusal(ctx context.Context, r *Refusal) error {
 	now := s.Clock()
 	r.RefusedAtUnixSeconds = now.Unix()

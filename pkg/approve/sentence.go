@@ -14,8 +14,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxQuotedActionBytes is how many bytes of an action the summary quotes: enough to recognise it, and few enough
-// that people read on to the reason.
+// maxQuotedActionBytes is how many characters of an action the summary quotes: enough to recognise it, and few
+// enough that people read on to the reason.
 const maxQuotedActionBytes = 160
 
 // questionSummary says in one sentence what would happen and why shield asks. Secrets are redacted before the

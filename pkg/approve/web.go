@@ -104,8 +104,9 @@ func (w *webChannel) pageAddressAndCode() string {
 	return p.pageAddressAndCode()
 }
 
-// ServedPageLink makes sure that the page is served and returns its link, which it also prints, with the code,
-// if [Options.NoticeOutput] is set. It is called before a question takes over the screen.
+// ServedPageLink makes sure that the page is served and returns its link. If the link and the code are new, it
+// also prints them, unless an agent may read the output, see [webChannel.printPageAddressAndCode]. It is called
+// before a question takes over the screen.
 func (w *webChannel) ServedPageLink(ctx context.Context) (string, error) {
 	if err := w.CheckUsable(); err != nil {
 		return "", err
@@ -177,8 +178,8 @@ func (w *webChannel) addQuestion(ctx context.Context, r *Request) (*pendingQuest
 	return p, nil
 }
 
-// removeQuestion removes a question from the page. When it returns, an answer given on the page has reached
-// the browsers, so that this process may exit.
+// removeQuestion removes a question from the page. When it returns, an answer given on the page has reached the
+// browsers, so that this process may exit, or browserUpdateTimeout has passed.
 func (w *webChannel) removeQuestion(p *pendingQuestion) {
 	w.mu.Lock()
 	delete(w.pendingByID, p.id)

@@ -21,9 +21,8 @@ import (
 	"github.com/shieldcli/shield/internal/redact"
 )
 
-// A ChainHead is the end of a chain: the sequence number of its last entry and the
-// SHA-256, in hex, of that entry's line without its line feed. The zero Head is
-// that of an empty log.
+// A ChainHead is the end of a chain: the sequence number of its last entry and the SHA-256, in hex, of that
+// entry's line without its line feed. The zero ChainHead is that of an empty log.
 type ChainHead struct {
 	Seq  uint64 `json:"seq"`
 	Hash string `json:"hash"`

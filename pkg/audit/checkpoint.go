@@ -40,7 +40,7 @@ func Sign(key ed25519.PrivateKey, head ChainHead, now time.Time) Checkpoint {
 }
 
 // VerifySignature returns [ErrBadSignature] unless the private key for key signed the checkpoint. It does not
-// compare it with a log: pass the checkpoint's Head to [Verify].
+// compare it with a log: pass the checkpoint's ChainHead to [Verify].
 func (c *Checkpoint) VerifySignature(key ed25519.PublicKey) error {
 	sig, err := base64.StdEncoding.DecodeString(c.Signature)
 	if err != nil || len(key) != ed25519.PublicKeySize || !ed25519.Verify(key, c.signedBytes(), sig) {

@@ -15,8 +15,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// encodeJSON returns the entry as one line of JSON without the opening brace, Seq and Prev. Fields are in
-// the order of the struct. Characters that are invisible or control a terminal are escaped.
+// encodeJSON returns the entry as one line of JSON without the opening brace, Seq and PreviousLineHash. Fields
+// are in the order of the struct. Characters that are invisible or control a terminal are escaped.
 func (e *Entry) encodeJSON() []byte {
 	room := encodeBuffers.Get().(*[]byte)
 	b := (*room)[:0]

@@ -88,9 +88,9 @@ type LogRecovery struct {
 	DamagedDataSHA256 string `json:"sha256,omitempty"` // SHA-256, in hex, of the removed incomplete line or of the file that was moved aside
 	MovedLogPath      string `json:"file,omitempty"`   // where the damaged log was moved
 
-	// LastIntactSeq is the sequence number of the last entry before the damaged log file, or 0 if the
-	// damaged file was the log's first file; nil if an earlier version of shield wrote the recovery
-	// entry.
+	// LastIntactSeq is the sequence number of the last entry before the damaged log file, or 0 if the damaged
+	// file was the log's first file; nil if no file was moved aside, or if an earlier version of shield wrote
+	// the recovery entry.
 	LastIntactSeq *uint64 `json:"after,omitempty"`
 }
 

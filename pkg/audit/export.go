@@ -19,9 +19,9 @@ var exportFormats = [...]string{"jsonl", "csv", "ocsf", "cef"}
 // ExportFormats returns the names of the formats that [Export] knows.
 func ExportFormats() []string { return slices.Clone(exportFormats[:]) }
 
-// Export writes a log in another format, entry by entry: "jsonl" writes the unchanged lines, "csv" a
-// table for spreadsheets, "ocsf" findings of the Open Cybersecurity Schema Framework as JSON Lines,
-// and "cef" lines in the Common Event Format. version is shield's version, for "ocsf" and "cef". Lines
+// Export writes a log in another format, entry by entry: "jsonl" writes the lines with nonprinting characters
+// escaped, "csv" a table for spreadsheets, "ocsf" findings of the Open Cybersecurity Schema Framework as JSON
+// Lines, and "cef" lines in the Common Event Format. version is shield's version, for "ocsf" and "cef". Lines
 // that are not entries are skipped and counted.
 func Export(w io.Writer, r io.Reader, format, version string) (skipped int, err error) {
 	row := func(line []byte, _ *Entry) error {

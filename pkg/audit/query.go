@@ -29,8 +29,8 @@ func (e *QueryError) Error() string { return fmt.Sprintf("query: %v", e.Err) }
 // Unwrap returns the cause, such as a [gojq.ParseError].
 func (e *QueryError) Unwrap() error { return e.Err }
 
-// Query runs a jq program on each entry of a log and calls emit with each result, as JSON. The program
-// has no access to the environment, files or other input. Lines that are not JSON are skipped and
+// Query runs a jq program on each entry of a log and calls emit with each result, as JSON. The program has no
+// access to the environment, files or other input. Lines that are too long or not JSON objects are skipped and
 // counted; an error of the program ends the query.
 func Query(ctx context.Context, r io.Reader, program string, emit func([]byte) error) (skipped int, err error) {
 	if len(program) > maxJQProgramBytes {

@@ -15,7 +15,7 @@ import (
 )
 
 // ReadChainHead returns the head of the log at path from its last line, without verifying the log; the zero
-// Head if there is no log.
+// ChainHead if there is no log.
 func ReadChainHead(path string) (ChainHead, error) {
 	head, err := headOfFile(path)
 	if head.Seq > 0 || err != nil {

@@ -56,13 +56,12 @@ type VerificationReport struct {
 // OK reports whether the log is intact.
 func (r *VerificationReport) OK() bool { return r.Damage == nil }
 
-// VerifyFile is [Verify] for a log with all its files. A missing log is an error, unless storedHead
-// has a sequence number over 0: then all entries count as removed.
+// VerifyFile is [Verify] for a log with all its files. A missing log is an error, unless storedHead has a
+// sequence number over 0: then the log counts as cut off.
 //
-// A damaged log that was moved aside continues in a new file with a recovery entry. The recovery
-// entry is accepted only if recoveryEntryHashBySeq contains its sequence number and hash, if
-// storedHead is the entry before it, or if the file that it names exists and continues from the
-// entry before the gap.
+// A damaged log that was moved aside continues in a new file with a recovery entry. The recovery entry is
+// accepted only if recoveryEntryHashBySeq contains its sequence number and hash, if storedHead is the entry
+// before it, or if the file that it names exists and continues from the entry before the gap.
 func VerifyFile(path string, storedHead *ChainHead, recoveryEntryHashBySeq map[uint64]string) (VerificationReport, error) {
 	s, err := openLogFiles(path)
 	if errors.Is(err, fs.ErrNotExist) && storedHead != nil && storedHead.Seq > 0 {

@@ -3,7 +3,8 @@
 // answer is only run if the answer could change the decision.
 //
 // The rules are data, in rules/*.yaml, and go generate compiles them into tables. They match the effects that
-// package analysis found rather than text: quoting an attack is not an attack.
+// package analysis found, and text. Text in a command counts only where it is run or read, if the rule says so:
+// quoting an attack is not an attack.
 package classify
 
 import (
@@ -194,9 +195,9 @@ func (k *Classifier) reaskModelWithoutFreeText(ctx context.Context, c *analysis.
 	return firstAnswer
 }
 
-// classifyExecutedFiles judges the code in the files that an action runs, by the rules and the
-// model, as if the action wrote these files. It returns earlierModelAnswer unless a rule matches or
-// the model suspects one of the files.
+// classifyExecutedFiles judges the code in the files that an action runs, by the rules and the model, as if the
+// action wrote these files. It returns earlierModelAnswer unless a rule matches, the model fails, or the model
+// suspects one of the files.
 func (k *Classifier) classifyExecutedFiles(ctx context.Context, c *analysis.ActionCase, earlierModelAnswer ruleOrModelResult) ruleOrModelResult {
 	if r := k.firstRuleMatchInExecutedFiles(c); r.Rule != "" {
 		return r

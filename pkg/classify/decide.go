@@ -45,10 +45,11 @@ func (w *decisionInputs) selectDecidingResult(modelAnswer *ruleOrModelResult) (d
 	return deciding, candidates
 }
 
-// candidateResults returns the findings that Tier 1 weighs. If a higher tier must decide, these are
-// only findings that block, or the finding that a higher tier must decide. Otherwise they are the
-// rules' finding and the model's answer. If the model was not asked and no rule matched, the only
-// finding is the one derived from the effects.
+// candidateResults returns the findings that Tier 1 weighs. If a higher tier must decide, the only finding is
+// that of the rules if it blocks or the rules failed, else the finding that a higher tier must decide.
+// Otherwise, if the model was asked, they are the rules' finding and the model's answer; only the model's answer
+// if the rules are off and none matched. If the model was not asked, the only finding is that of the rules if a
+// rule matched, else the one derived from the effects.
 func (w *decisionInputs) candidateResults(modelAnswer *ruleOrModelResult) []ruleOrModelResult {
 	switch {
 	case w.needsHigherTier && w.rulesResult.RequiredAuthority < verdict.AuthorityNoneSuffices && w.rulesResult.err == nil:

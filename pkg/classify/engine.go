@@ -334,8 +334,9 @@ func normalizeProgramName(program string) string {
 	return program
 }
 
-// yieldCandidateClauses calls yield for each clause that could hold for an execute effect. It skips
-// a clause with literals if none of the clause's literals is in foundArgLiterals.
+// yieldCandidateClauses calls yield for each clause that could hold for an execute effect. It skips a clause
+// with literals if none of the clause's literals is in foundArgLiterals, unless a harm of the effect selects the
+// clause.
 func (eng *ruleEngine) yieldCandidateClauses(e *effect.Effect, foundArgLiterals []uint64, yield func(*compiledClause)) {
 	key := normalizeProgramName(e.Program)
 	for _, h := range e.Harms {

@@ -105,9 +105,9 @@ func (m *Model) Estimate(ctx context.Context, text string) (e InjectionScoreBoun
 	return InjectionScoreBounds{Low: label(worst - w.LogOddsErrorMargin), Likely: label(worst), High: label(worst + w.LogOddsErrorMargin)}, true
 }
 
-// sortWindowsByMaxProbability sorts windows by the estimate of the linear model, the most suspicious
-// first, and returns the maximum probability of each. It returns nil if there is only one window or
-// the model has no linear model.
+// sortWindowsByMaxProbability sorts windows by the estimate of the linear model, the most suspicious first, and
+// returns the maximum probability of each. It returns nil if there is only one window, the model has no linear
+// model, or the linear model's weights cannot be read.
 func (m *Model) sortWindowsByMaxProbability(tokens *tokenizer.Tokenizer, windows [][]int64) (maxProbabilities []float64) {
 	table, err := m.linearWeights()
 	if len(windows) < 2 || table == nil || err != nil {

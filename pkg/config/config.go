@@ -55,7 +55,7 @@ type Settings struct {
 }
 
 // PolicyBundle names a signed policy, which replaces the policy file or preset of the settings. An empty
-// Source means that there is none.
+// URLOrPath means that there is none.
 type PolicyBundle struct {
 	URLOrPath          string   `yaml:"bundle" json:"bundle"` // an https URL, or a path
 	MinisignPublicKeys []string `yaml:"keys" json:"keys"`     // minisign public keys; one of them must have signed the bundle

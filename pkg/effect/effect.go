@@ -85,7 +85,7 @@ type CommandTextSpan struct {
 }
 
 // An Effect is one primitive operation of an action: what (Kind), on which object (path, host, program,
-// service), with data of which origin (Labels), with what harm, and how certain.
+// service), with data of which origin (DataLabels), with what harm, and how certain.
 type Effect struct {
 	Kind                      Kind            `json:"kind"`
 	Path                      string          `json:"path,omitempty"`      // canonical, see [PathContext.CanonicalPath]

@@ -44,8 +44,8 @@ func foldUnicode(s string) string {
 	}, s)
 }
 
-// foldRune returns the smallest letter that differs from r only in case, so that the Kelvin sign becomes k
-// and the long s becomes s.
+// foldRune returns the smallest letter that equals r except for case, in lower case, so that the Kelvin sign
+// becomes k and the long s becomes s.
 func foldRune(r rune) rune {
 	least := r
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {

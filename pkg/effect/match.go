@@ -270,8 +270,8 @@ func (f *globMatcher) cannotMatch(r *globRule, path []pathOrPatternSegment, from
 	return false
 }
 
-// lastSegmentsMayMatch reports whether the last name of a path or pattern could match that of a rule, comparing only first
-// and last bytes.
+// lastSegmentsMayMatch reports whether the last name of a path or pattern could match that of a rule. Two
+// literal names are compared in full, others only by their first and last bytes.
 func lastSegmentsMayMatch(pathSegment, ruleSegment *pathOrPatternSegment) bool {
 	switch {
 	case pathSegment.kind == literalSegment && ruleSegment.kind == literalSegment:

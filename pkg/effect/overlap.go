@@ -2,11 +2,11 @@ package effect
 
 import "strings"
 
-// PatternsOverlap reports whether two patterns match a common path. In a pattern * matches any
-// characters except a slash, ** any characters, ? one character, […] one of several, and \x the
-// character x; "/**/" also matches "/", and a trailing "/**" also nothing. A path without these
-// characters matches itself. ignoreCase ignores case. For patterns too large to compare the answer
-// is true. The time is at most proportional to the product of both lengths.
+// PatternsOverlap reports whether two patterns match a common path. In a pattern * matches any characters except
+// a slash, ** any characters, ? one character, […] one of several, and \x the character x; "/**/" also matches
+// "/", and a trailing "/**" also nothing. A path without these characters matches itself. ignoreCase ignores
+// case. Parts of a pattern that are too large to compare count as matching. The time is at most proportional to
+// the product of both lengths.
 func PatternsOverlap(firstPattern, secondPattern string, ignoreCase bool) bool {
 	if ignoreCase {
 		firstPattern, secondPattern = foldPath(firstPattern), foldPath(secondPattern)

@@ -6,19 +6,17 @@ import (
 	"github.com/shieldcli/shield/internal/decode"
 )
 
-// CanonicalPath returns the canonical form of a word of a command, or of a path in a payload:
-// absolute, with slashes, without "." and "..", and with its usual name where the system has
-// several. Variables with known folders and "~" are expanded. Paths of Windows start with a drive
-// ("c:/users/me") or "unc:/" and are in lower case. CanonicalPath does not access files, except
-// that it calls p.ResolveLinks to resolve ".." after a symbolic link. The caller must resolve other
-// links.
+// CanonicalPath returns the canonical form of a word of a command, or of a path in a payload: absolute, with
+// slashes, without "." and "..", and with its usual name where the system has several. Variables with known
+// folders and "~" are expanded. Paths of Windows start with a drive ("c:/users/me") or "unc:/" and are in lower
+// case. CanonicalPath does not access files, except that it calls p.ResolveLinks to resolve ".." after a
+// symbolic link. The caller must resolve other links.
 //
-// wordIsPattern says that word is a pattern as in [PatternsOverlap]: a shell glob, or partly
-// unknown text, in which "**" matches the unknown part. CanonicalPath may return a pattern for a
-// word that is not one: "**/notes" if the folder of a relative path is unknown, "/home/*" for an
-// unknown home folder. The canonical form of a canonical path is the path itself. The result ""
-// means that the word contains no path or, if isPattern is true, that the path is completely
-// unknown.
+// wordIsPattern says that word is a pattern as in [PatternsOverlap]: a shell glob, or partly unknown text, in
+// which "**" matches the unknown part. CanonicalPath may return a pattern for a word that is not one: "**/notes"
+// if the folder of a relative path is unknown, "/home/*" for an unknown home folder. The canonical form of a
+// canonical path is the path itself. The result "" means that the word contains no path; a completely unknown
+// path is "**".
 func (p *PathContext) CanonicalPath(word string, wordIsPattern bool) (path string, isPattern bool) {
 	if isAlreadyCanonicalPath(word, wordIsPattern) && !p.hasWindowsPaths() {
 		if word[0] == '/' {

@@ -33,8 +33,8 @@ const (
 	doubleStar                  // "**": any number of segments, also none
 )
 
-// matchesFirstAndLastByte reports whether a name begins and ends with the literal bytes at the ends of a rule's segment. Every
-// name that the segment matches does.
+// matchesFirstAndLastByte reports whether a name begins with the first byte of a rule's segment and ends with
+// its last byte, where these bytes are literal. Every name that the segment matches does.
 func (s *pathOrPatternSegment) matchesFirstAndLastByte(name string) bool {
 	return (s.literalHeadLen == 0 || name != "" && name[0] == s.text[0]) && (s.literalTailLen == 0 || name != "" && name[len(name)-1] == s.text[len(s.text)-1])
 }

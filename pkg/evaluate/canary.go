@@ -35,8 +35,9 @@ func sameCanary(got, want string) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1
 }
 
-// containsCanaryInAnyForm reports whether a text reveals a canary or a large part of it in any spelling: in upper case,
-// reversed, with other characters in between, in pieces, or encoded.
+// containsCanaryInAnyForm reports whether a text reveals a canary or a large part of it in any spelling: in
+// upper case, reversed, with other characters in between, in pieces, or encoded. It is also true if the text has
+// more encoded text than shield decodes.
 func containsCanaryInAnyForm(text, canary string) bool {
 	if canary == "" {
 		return false
@@ -137,8 +138,8 @@ func concatenateHexNumberWords(s string, requiresDecimalDigit bool) string {
 	return b.String()
 }
 
-// checkConfiguredCanaryFormat returns an error for a configured canary that could be guessed, or that a model might not copy
-// exactly.
+// checkConfiguredCanaryFormat returns an error for a configured canary that is shorter than 16 or longer than
+// 128 characters, or that has a character which a model might not copy exactly.
 func checkConfiguredCanaryFormat(canary string) error {
 	if len(canary) < 16 || len(canary) > 128 {
 		return fmt.Errorf("canary_token has %d characters instead of 16 to 128; leave it empty to get a fresh one for each request", len(canary))

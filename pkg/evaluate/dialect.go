@@ -92,9 +92,9 @@ func dialectKey(baseURL, model string) string {
 	return "dialect:" + hex.EncodeToString(sum[:])
 }
 
-// StoredReplyFormatName returns the reply format that an endpoint's model supports if it does not support the
-// one that shield tries first: "json_schema", "json_object" or "none". It returns "" if the first
-// format works, or nothing is known yet.
+// StoredReplyFormatName returns the reply format in the dialect that is stored for an endpoint's model:
+// "json_schema", "json_object" or "none". A dialect is stored if it differs from the one that shield tries
+// first, perhaps only in another parameter. It returns "" if no dialect is stored.
 func StoredReplyFormatName(ctx context.Context, ep Endpoint) string {
 	service, ok := modelAPIProviderByName(ep.Provider)
 	if !ok || ep.CapabilityStore == nil {
@@ -156,12 +156,13 @@ const (
 	parameterDropSuspectedCause                     // the error names no parameter, but this parameter may be its cause
 )
 
-// withoutRefusedParameter returns the dialect without the parameter that an error complains about, and the parameter's name;
-// "" if no parameter can be dropped. Parameters are never added again, so there are at most six steps.
+// withoutRefusedParameter returns the dialect without the parameter that an error complains about, and the
+// parameter's name; "" if no parameter can be dropped. Parameters are never added again, so there are at most
+// six steps.
 //
-// Services report an unsupported reply format in many ways: some with status 400 or 422 and a message, some
-// with 500 and a stack trace, some without readable text. So an error that names no parameter is treated as
-// one about the format, as long as there is a simpler format.
+// Services report an unsupported reply format in many ways: some with status 400 or 422 and a message, some with
+// 500 and a stack trace, some without readable text. So an error with a status of 400, 422, 500 or 501 that
+// names no parameter is treated as one about the format, as long as there is a simpler format.
 func (d apiDialect) withoutRefusedParameter(err error) (apiDialect, string, parameterDropReason) {
 	var status *HTTPStatusError
 	refused, message := false, ""

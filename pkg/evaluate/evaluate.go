@@ -1,13 +1,13 @@
-// Package evaluate is Tier 2: it asks a language model, which does not know the agent's
-// conversation, whether an action is safe.
+// Package evaluate is Tier 2: it asks a language model, which does not know the agent's conversation, whether an
+// action is safe.
 //
-// The model is not trusted either. It reads text that an attacker may have written (prompt
-// injection), so an [Evaluator]
+// The model is not trusted either. It reads text that an attacker may have written (prompt injection), so an
+// [Evaluator]
 //
 //   - quotes the action as inert data (quote.go) under a compiled-in prompt
 //     (prompt.txt), whose digest is in every verdict;
-//   - requires a fresh random canary in the reply, which is only in the system
-//     prompt, and rejects a reply without it, or with it in another place
+//   - requires a canary in the reply, which is only in the instructions, and
+//     fresh and random unless the settings name one; it rejects a reply without it, or with it in another place
 //     (canary.go, parse.go);
 //   - accepts an answer only if every parser would read the same one from
 //     the response (envelope.go);
@@ -15,10 +15,9 @@
 //     a model that obeys the payload would also copy the canary (speech.go);
 //   - limits the size of requests and replies, the waiting time and the cost.
 //
-// A failure is a BLOCK. It is an ESCALATE if only a person can still decide: there is no provider,
-// the payload is too long, or the daily budget is spent and the settings say to ask then. With
-// fail-open configured, a few kinds of failure are an ALLOW with confidence 0.5, marked as
-// degraded.
+// A failure is a BLOCK. It is an ESCALATE if only a person can still decide: there is no provider, the payload
+// is too long, or the daily budget is spent and the settings say to ask then. With fail-open configured, a few
+// kinds of failure are an ALLOW with confidence 0.5, marked as degraded.
 package evaluate
 
 import (
@@ -231,8 +230,9 @@ func (e *Evaluator) failureVerdictFor(ctx context.Context, err error, canaries [
 	return v
 }
 
-// unparseableReplyVerdict returns the BLOCK for an answer that cannot be parsed. It never fails open: a payload could make the
-// model answer nonsense on purpose.
+// unparseableReplyVerdict returns the BLOCK for an answer that cannot be parsed. This BLOCK does not fail open:
+// a payload could make the model answer nonsense on purpose. Only for an unknown decision does verdictFromReply
+// let it fail open.
 func (e *Evaluator) unparseableReplyVerdict(err error, canaries []string) verdict.Verdict {
 	text := e.redactTextForDisplay(err.Error(), canaries)
 	if !strings.Contains(text, "; ") {

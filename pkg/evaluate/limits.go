@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// EvaluationLimits count the cost of Tier 2 across all processes that share a state file. Any error
-// other than [ErrRateLimited] and [ErrBudgetExhausted] means that the count is unreliable, so the
+// EvaluationLimits count the cost of Tier 2 across all processes that share a state file. Any error other than
+// [ErrRateLimited], [ErrBudgetExhausted] and the context's error means that the count is unreliable, so the
 // action is blocked.
 type EvaluationLimits interface {
 	// ChargeRateTokenAndEvaluation charges one evaluation to the budget and takes the rate token of its first attempt: both, or

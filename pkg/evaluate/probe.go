@@ -63,9 +63,9 @@ func ProbeEndpoint(ctx context.Context, ep Endpoint) []EndpointProblem {
 	return out
 }
 
-// probeModelList asks a service for its models, and returns what is wrong with the answer.
-// hasNoAPIKey says that no key is configured, so a service that requires a key can only reject the
-// request.
+// probeModelList asks a service for its models, and returns what is wrong with the answer. hasNoAPIKey says that
+// the configured or required API key could not be read, which is reported as a problem of its own, so a service
+// that requires a key can only reject the request.
 func (d *httpDoer) probeModelList(ctx context.Context, ep *Endpoint, base *url.URL, key string, hasNoAPIKey bool) *EndpointProblem {
 	fault := func(setting, fix, format string, args ...any) *EndpointProblem {
 		return &EndpointProblem{Setting: setting, FixAdvice: fix, Msg: fmt.Sprintf(format, args...)}

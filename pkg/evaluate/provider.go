@@ -73,8 +73,8 @@ func (e *HTTPStatusError) Error() string {
 	return s
 }
 
-// An UnsupportedParameterError says that the service rejected a parameter of the request, such as response_format. The
-// provider will not send it again.
+// An UnsupportedParameterError says that the service rejected a parameter of the request, such as
+// response_format. The provider drops it, or sends a simpler value, in the next request.
 type UnsupportedParameterError struct {
 	Parameter string
 	Err       error // the refusal

@@ -14,7 +14,7 @@ import (
 // addition it
 //
 //   - contains no control, format, bidirectional, private or unassigned
-//     characters, so that a line break or a hidden character in the payload is
+//     characters inside strings, so that a line break or a hidden character in the payload is
 //     visible as an escape;
 //   - contains no "<" inside strings, nor "[" before a capital letter or a
 //     slash: chat templates interpret <|im_start|>, </s> or [INST] as the start

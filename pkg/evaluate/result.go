@@ -28,10 +28,10 @@ const (
 	resultPartOverlapBytes = 4 << 10 // bytes
 )
 
-// ExamineResultForInjection asks the model whether a tool's result contains instructions for the agent that will read
-// it (prompt injection). actionType is the type of the action that returned it. ALLOW means that
-// nothing was found, ESCALATE that there may be something, and BLOCK that there is; a BLOCK with an
-// error and a degraded ALLOW are failures. Credentials are redacted before the result is sent.
+// ExamineResultForInjection asks the model whether a tool's result contains instructions for the agent that will
+// read it (prompt injection). actionType is the type of the action that returned it. ALLOW means that nothing
+// was found, ESCALATE that there may be something, and BLOCK that there is; a BLOCK or ESCALATE with an error
+// code and a degraded ALLOW are failures. Credentials are redacted before the result is sent.
 func (e *Evaluator) ExamineResultForInjection(ctx context.Context, actionType string, result any) verdict.Verdict {
 	v := e.examineResultParts(ctx, actionType, result)
 	v.Tier, v.NextTier = 2, 0
@@ -71,8 +71,8 @@ func (e *Evaluator) examineResultParts(ctx context.Context, actionType string, r
 	return escalateUnreliableAllowOfResult(v, append(r.textsAndMemberNames, actionType))
 }
 
-// examineResultPart returns the evaluator's verdict on one part of a tool result. requestCtx is the
-// context of the request; its deadline is earlier than that of callerCtx.
+// examineResultPart returns the evaluator's verdict on one part of a tool result. requestCtx is the context of
+// the request; its deadline is not later than that of callerCtx.
 func (e *Evaluator) examineResultPart(requestCtx, callerCtx context.Context, x *modelExchange) verdict.Verdict {
 	if err := e.askModelWithRetries(requestCtx, x); err != nil {
 		return e.failureVerdictFor(callerCtx, err, x.canaries)
@@ -217,8 +217,8 @@ func (s redactedToolResult) splitIntoOverlappingParts() (out [][]byte) {
 	return out
 }
 
-// decodedMediaByteCount returns the number of bytes of an image or sound in a member of an object, in the formats of MCP
-// and of model APIs; 0 for anything else.
+// decodedMediaByteCount returns the number of bytes of an image, sound or video in a member of an object, in the
+// formats of MCP and of model APIs; 0 for anything else.
 func decodedMediaByteCount(memberName string, jsonObject map[string]any) int {
 	text, isText := jsonObject[memberName].(string)
 	if memberName != "data" && memberName != "blob" || !isText {

@@ -115,7 +115,8 @@ func withoutRequestURL(err error) error {
 }
 
 // serviceErrorMessage returns the message in the body of an unsuccessful response, in the usual forms:
-// {"error":{"message":…}}, {"error":"…"}, {"message":…}, a list of one of these; "" if it is not readable.
+// {"error":{"message":…}}, {"error":"…"}, {"message":…}, {"detail":"…"}, a list of one of these; "" if it is not
+// readable. For a redirect it returns advice.
 func serviceErrorMessage(status int, body []byte) string {
 	if status >= 300 && status <= 399 {
 		return "redirects are not followed; set evaluator.base_url to the target"

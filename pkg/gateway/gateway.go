@@ -135,9 +135,10 @@ type PeerStreams struct {
 	ToPeer   io.WriteCloser // messages to the peer
 }
 
-// Relay forwards messages between client and server until both have closed their end, the connection
-// to the client breaks, the server violates the protocol, or ctx ends. Client requests without a
-// response are answered with an error.
+// Relay forwards messages between client and server until the server closes its end or violates the protocol,
+// the connection to the client breaks, or ctx ends. After the client has closed its end, Relay closes the
+// server's input, and returns nil if the server then closes its end with no request open. When the server closes
+// its end or violates the protocol, client requests without a response are answered with an error.
 //
 // A goroutine that is blocked in a read remains until the read returns.
 func (g *Gateway) Relay(ctx context.Context, client, server PeerStreams) error {
@@ -231,8 +232,8 @@ type clientServerRoute struct {
 	stream         *responseStream        // response stream of one HTTP exchange, which the response ends; nil on a lasting connection
 }
 
-// A frameSink accepts frames in order. sendOrQueueFrame reports false if the frame was not accepted,
-// since the other end is closed or, unless waitIfQueueFull is true, reads too slowly.
+// A frameSink accepts frames in order. sendOrQueueFrame reports false if the frame was not accepted, for example
+// because the other end is closed or, unless waitIfQueueFull is true, reads too slowly.
 type frameSink interface {
 	sendOrQueueFrame(raw []byte, waitIfQueueFull bool) bool
 }

@@ -244,9 +244,9 @@ func mcpNameHeaderValue(m *message) string {
 	return ""
 }
 
-// verifiedArgumentHeaders returns the HTTP headers that repeat arguments of a call, for the
-// parameters whose schema has x-mcp-header. It returns an error if the client sent a
-// header of this kind that no argument requires, or if the argument is missing.
+// verifiedArgumentHeaders returns the HTTP headers that repeat arguments of a call, for the parameters whose
+// schema has x-mcp-header. Only headers that the client sent are returned. It returns an error if such a header
+// does not match its argument, or if the argument is missing; headers without such a parameter are ignored.
 func verifiedArgumentHeaders(requestHeader http.Header, t *tool, arguments object) (map[string]string, error) {
 	out := map[string]string{}
 	for name, schema := range objectMember(objectMember(t.parsedDefinition, "inputSchema"), "properties") {
@@ -385,8 +385,8 @@ func (e *MCPServerEndpoint) endSessionExchange(s *session) {
 	s.openExchanges--
 }
 
-// tryStoreSession stores a session. If there are too many, it replaces the least recently used one; it reports
-// false if all are in use.
+// tryStoreSession stores a session. If there are too many, it replaces the least recently used one that is not
+// in use. It reports false if all are in use, or if a session with the same ID is stored.
 func (e *MCPServerEndpoint) tryStoreSession(s *session) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -78,7 +78,7 @@ type AcceptedTool struct {
 }
 
 // LoadAcceptedTool returns a tool that a person has accepted, or that was on the server's first list, from the
-// server's pins; ok is false if there is none.
+// server's pins; ok is false if there is none, or if the server no longer lists it.
 func LoadAcceptedTool(stateDir string, argv []string, name string) (k AcceptedTool, ok bool) {
 	parts := []any{}
 	for _, arg := range argv {

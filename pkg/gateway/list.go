@@ -65,9 +65,9 @@ func (g *Gateway) filterToolPage(m *message, result object, l *toolListing) (kep
 	return keptDefinitions, len(keptDefinitions) == len(raws), nil
 }
 
-// loadToolList requests the server's tool list for a client that calls a tool without having listed any,
-// which the stateless protocol allows, since clients cache lists. It waits for a list request of the
-// client that is in progress.
+// loadToolList requests the server's tool list if a client calls a tool before any client has listed the tools,
+// which the stateless protocol allows, since clients cache lists. It waits for list requests that are in
+// progress.
 func (g *Gateway) loadToolList(ctx context.Context, r *clientServerRoute, params object) {
 	if !g.sharedState.waitForToolListOrClaimRequest(ctx) {
 		return
@@ -215,8 +215,9 @@ func (g *Gateway) pinTools(tools []*tool, l *toolListing, last bool) (withheld m
 	return withheld, err
 }
 
-// toolWithholdReason compares a tool with the pins, and returns why it is withheld; "" if it is
-// accepted. If isFirstList is set, a tool without suspicious findings is accepted.
+// toolWithholdReason compares a tool with the pins, and returns why it is withheld; "" if it is accepted. If
+// isFirstList is set, a new tool is accepted unless it has findings, or imitates or mentions a tool of another
+// server.
 func (f *PinFile) toolWithholdReason(t *tool, isFirstList bool, otherServerPins []PinFile) string {
 	pin, pinned := f.Tools[t.name]
 	if pinned && pin.DefinitionHash == t.definitionSHA256Hex {

@@ -66,9 +66,10 @@ func (e toolDefinitionExaminer) CleanTextAndFindings(s string) (string, []TextFi
 	return clean, findings
 }
 
-// isInvisible reports whether a character is a control character, changes the text direction, or has zero
-// width. Tool definitions must not contain these; results can. Joiners (for scripts and emoji) and the
-// byte order mark are excepted.
+// isInvisible reports whether a character is a control character (other than a tab, line break or form feed),
+// changes the text direction, has zero width, or is for private use. Tool definitions must not contain these;
+// results can. Joiners (for scripts and emoji), emoji variation selectors, the soft hyphen and the byte order
+// mark are excepted.
 func isInvisible(r rune) bool {
 	switch {
 	case r < 0x80:

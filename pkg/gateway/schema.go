@@ -12,8 +12,9 @@ import (
 const maxSchemaBytesComparedToArgs = 8 << 20
 
 // schemaViolation returns why arguments violate a tool's input schema, "" if they can be valid: a value outside
-// an enum, a missing required argument, or an unknown argument where the schema allows no additional
-// ones. Other keywords are left to the server.
+// an enum or other than a const, a missing required argument, or an unknown argument where the schema allows no
+// additional ones. Arguments that are too large to compare are a violation, too. Other keywords are left to the
+// server.
 func schemaViolation(schema, arguments object) string {
 	m := schemaMatcher{schemaBytesLeftToCompare: maxSchemaBytesComparedToArgs}
 	return m.checkValue("arguments", schema, arguments)

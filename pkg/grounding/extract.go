@@ -98,8 +98,9 @@ var (
 	markupTag        = prefilter.LazyRegexp(`<[a-zA-Z_/!-]`)
 )
 
-// userWrittenText returns the parts of a prompt that its author certainly wrote: without code fences, quotes and log
-// lines; of a long prompt the first line.
+// userWrittenText returns the parts of a prompt that its author certainly wrote: without code fences, quotes of
+// more than one word, and log lines; of a long prompt the first line. It returns "" for a prompt that begins
+// with markup.
 func userWrittenText(prompt string) string {
 	prompt = strings.ReplaceAll(prompt, "\r\n", "\n")
 	long := len([]rune(prompt)) > maxFullyReadPromptRunes || strings.Count(strings.TrimSpace(prompt), "\n") >= maxFullyReadPromptLines
@@ -400,8 +401,9 @@ func possiblePronounReferents(words, wordsInLowerCase []string) (out []PromptNam
 	return out
 }
 
-// namesImpliedByUserGivenName returns other names that an action may use for an object named by the user. For a
-// URL these are the URL without its scheme, the host alone, and the path alone.
+// namesImpliedByUserGivenName returns the names that an action may use for an object named by the user,
+// including the given one, each with the operations on it. For a URL these are the URL without its scheme, the
+// host alone, and the first two segments of the path.
 func namesImpliedByUserGivenName(userGivenName string, operations ObjectOperationSet) (out []PromptNamedObject) {
 	add := func(name string, does ObjectOperationSet) {
 		if name = CanonicalObjectName(name); name != "" && does != 0 && !slices.ContainsFunc(out, func(n PromptNamedObject) bool { return n.Name == name }) {

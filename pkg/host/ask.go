@@ -48,8 +48,9 @@ func (h *Host) CheckSessionAwaitsUserAnswer(ctx context.Context, in []byte, gete
 	return version, h.CheckHostVersionAwaitsUserAnswer(version)
 }
 
-// CheckHostVersionAwaitsUserAnswer returns nil if a version of the host waits for its user's answer: the version, or an earlier
-// one of the same major version, waited in tests, and it is not among the failed ones.
+// CheckHostVersionAwaitsUserAnswer returns nil if a version of the host waits for its user's answer: the
+// version, or an earlier one of the same major version, waited in tests, and it is not among the failed ones. It
+// also returns nil if the version does not matter.
 func (h *Host) CheckHostVersionAwaitsUserAnswer(version string) error {
 	ask := h.description.Ask
 	if err := h.CheckHostAwaitsUserAnswer(); err != nil || ask.FirstVersionAwaitingUserAnswer == "" {
@@ -93,9 +94,9 @@ func (h *Host) ResponseAskingUser(ctx context.Context, e Event, reason string) (
 	return encodeCompactJSON(out)
 }
 
-// VersionAndPermissionModeSources returns the environment variables that [Host.CheckSessionAwaitsUserAnswer] reads, and the files in which a project
-// could set them, or install a hook that answers for the user. A variable that such a file names is not
-// trusted.
+// VersionAndPermissionModeSources returns the environment variables that [Host.CheckSessionAwaitsUserAnswer]
+// reads, and the files of the user, project or machine that could set them, or contain a hook that answers for
+// the user. A variable that such a file names is not trusted.
 func (h *Host) VersionAndPermissionModeSources() (envVariables []string, settingsFiles []HostSettingsFile) {
 	for _, f := range h.description.Ask.EnvAndHookFiles {
 		settingsFiles = append(settingsFiles, HostSettingsFile{SettingsFile: f, host: h})

@@ -18,8 +18,9 @@ type TranscriptToolCall struct {
 	SessionID string
 }
 
-// Actions returns the actions that a tool call proposes, as [Host.Event] does for an event before a
-// tool runs. isHostInternalTool is true for a tool that changes nothing outside the host.
+// Actions returns the actions that a tool call proposes, as [Host.Event] does for an event before a tool runs.
+// isHostInternalTool is true for a tool that changes nothing outside the host, or whose own calls are judged one
+// by one.
 func (h *Host) Actions(ctx context.Context, c TranscriptToolCall) (actions []jsontext.Value, isHostInternalTool bool, err error) {
 	switch {
 	case c.Tool == "":

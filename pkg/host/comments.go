@@ -12,11 +12,11 @@ const maxBracketDepth = 10_000
 // byteOrderMark is the byte order mark, which some editors write at the start of a file.
 var byteOrderMark = []byte("\ufeff")
 
-// toStrictJSON returns a settings text as strict JSON of the same length: a byte order mark,
-// comments, and trailing commas become spaces. Offsets are the same in both texts, so that edits
-// found in the result apply to the original. hadTrailingCommas reports whether the text had
-// trailing commas. A text that is not JSON with comments is returned unchanged, except for a byte
-// order mark.
+// toStrictJSON returns a settings text as strict JSON of the same length: a byte order mark, comments, and
+// trailing commas become spaces. Offsets are the same in both texts, so that edits found in the result apply to
+// the original. hadTrailingCommas reports whether the text had trailing commas. A text that is not JSON with
+// comments, or has more than maxBracketDepth opening brackets, is returned unchanged, except for a byte order
+// mark.
 func toStrictJSON(doc []byte) (text []byte, hadTrailingCommas bool) {
 	text = bytes.Clone(doc)
 	if bytes.HasPrefix(text, byteOrderMark) {

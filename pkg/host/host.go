@@ -60,9 +60,9 @@ func Named(name string) (*Host, error) {
 	return &Host{Name: name, description: f}, nil
 }
 
-// Title returns the host's name as people know it. VerifiedVersion returns the version that was
-// tested with the real program. If VerifiedVersion is "", Source returns where the formats of the
-// host's events are documented.
+// Title returns the host's name as people know it. VerifiedVersion returns the version that was tested with the
+// real program. If VerifiedVersion is "", EventFormatCitationText returns where the formats of the host's events
+// are documented.
 func (h *Host) Title() string                   { return h.description.Title }
 func (h *Host) VerifiedVersion() string         { return h.description.VerifiedVersion }
 func (h *Host) EventFormatCitationText() string { return h.description.EventFormatCitationText }
@@ -90,8 +90,8 @@ func (h *Host) InstallationIndicators() (programs, folders []string) {
 	return h.description.ProgramNames, h.description.DetectionFolders
 }
 
-// HandledEventNames returns the names of the events that shield handles: before a tool runs, after it, and for a
-// prompt of the user.
+// HandledEventNames returns the names of the events before a tool runs, after it, and for a prompt of the user.
+// Events at which the agent stops are not among them.
 func (h *Host) HandledEventNames() []string {
 	all := slices.Concat(h.description.BeforeToolEvents, h.description.AfterToolEvents)
 	if h.description.Prompt.Event != "" {
@@ -152,8 +152,8 @@ func (h *Host) Event(ctx context.Context, in []byte) (Event, error) {
 	return e, nil
 }
 
-// detectSendingHost returns the host that sent an event. This is a host other than h if the event
-// contains fields that only the other host sends, and that host also runs hooks installed for h.
+// detectSendingHost returns the host that sent an event. This is a host other than h if the event contains
+// fields that only the other host sends, and that host also runs hooks installed for other hosts.
 func (h *Host) detectSendingHost(ctx context.Context, v any) (*Host, error) {
 	for _, name := range borrowers {
 		other := h
@@ -238,9 +238,9 @@ func toolWorkingDir(sessionDir, toolDir any) (any, error) {
 	return path.Join(base, dir), nil
 }
 
-// mapToolCallToActions returns the actions of a tool call. A tool that the host's file does not name keeps its name
-// and input. If the name equals one of shield's action types, it is prefixed with the host's name,
-// since the tool can be a different one.
+// mapToolCallToActions returns the actions of a tool call. A tool that the host's file does not name keeps its
+// name and input. If the name is one of shield's action types or an alias of one, it is prefixed with the host's
+// name, since the tool can be a different one.
 func (h *Host) mapToolCallToActions(ctx context.Context, toolName string, input map[string]any, cwd any) ([]map[string]any, error) {
 	tool, known := h.description.Tools[toolName]
 	if !known {
@@ -350,9 +350,9 @@ func containsText(v any, text string) bool {
 	return false
 }
 
-// ResponseToAllowedEvent returns the host's response to an allowed event, as one JSON text; nil for
-// no response. If the host has its own permissions, the response leaves the decision to them if the
-// event has no actions or delegateToHostPermissions is true.
+// ResponseToAllowedEvent returns the host's response to an allowed event, as one JSON text; nil for no response.
+// If the host has its own permissions, the response leaves the decision to them if the event has no actions or
+// reports a tool's result, if delegateToHostPermissions is true, or if hooks cannot skip these permissions.
 func (h *Host) ResponseToAllowedEvent(ctx context.Context, e Event, delegateToHostPermissions bool, reason string) ([]byte, error) {
 	form := h.description.NeutralResponseJQ
 	if len(e.Actions) > 0 && e.ToolResult == nil && !delegateToHostPermissions && h.description.AllowResponseJQ != "" {
@@ -378,9 +378,9 @@ func (h *Host) ShowUserTextResponse(ctx context.Context, e Event, text string) (
 	return encodeCompactJSON(out)
 }
 
-// DenialResponse returns the host's response for a denial as one JSON text. reason is the text for the agent,
-// and textForUser the text for the user, "" for none. Some hosts treat a denial without a reason as
-// permission, so reason must not be empty.
+// DenialResponse returns the host's response for a denial as one JSON text. reasonForAgent is the text for the
+// agent, and textForUser the text for the user, "" for none. Some hosts treat a denial without a reason as
+// permission, so reasonForAgent must not be empty.
 func (h *Host) DenialResponse(ctx context.Context, reasonForAgent, textForUser string) ([]byte, error) {
 	if reasonForAgent == "" {
 		return nil, errors.New("internal error: a denial has no reason; please report this")

@@ -13,7 +13,7 @@ import (
 // ErrNoPermissionPromptHook is the error for a host that has no hook event before its permission prompt.
 var ErrNoPermissionPromptHook = errors.New("this host has no hook before its permission prompt")
 
-// ForPermissionPromptEvents returns a copy of the host that handles only the hook event before the
+// ForPermissionPromptEvents returns a copy of the host whose only tool event is the hook event before the
 // permission prompt. Its responses have the format for that event.
 func (h *Host) ForPermissionPromptEvents() (*Host, error) {
 	p := h.description.Permission

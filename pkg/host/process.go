@@ -42,8 +42,9 @@ func OfEnvironment(environ []string) *Host {
 // maxArgsSearchedForScript is how many arguments of an interpreter are examined for its script.
 const maxArgsSearchedForScript = 16
 
-// programNames returns the possible program names of a process: the process name, the name of its
-// executable and, for an interpreter, those of the script and its npm package.
+// programNames returns the possible program names of a process: the process name, the names of its executable
+// and of argument 0 and, for an interpreter, those of the arguments that can be its script, and of the script's
+// npm package. Each is returned with and without its extension.
 func programNames(p *ancestry.Process) (out []string) {
 	add := func(file string) {
 		if file == "" {

@@ -69,8 +69,9 @@ func (h *Host) ReplaceResultResponse(ctx context.Context, e Event, newResult any
 	return encodeCompactJSON(out)
 }
 
-// UnexaminedResultResponse returns the response for a result that could not be examined: the one that keeps the agent from
-// reading it, or else the neutral response; nil if the host has neither or sends no results.
+// UnexaminedResultResponse returns the response for a result that could not be examined: the one that keeps the
+// agent from reading it, or else the neutral response; nil if the host has neither, sends no results, or
+// requires that hooks print nothing.
 func (h *Host) UnexaminedResultResponse(ctx context.Context, reason string) ([]byte, error) {
 	form := h.description.UnexaminedResultResponseJQ
 	if form == "" {

@@ -205,8 +205,9 @@ func (f *actionFactCollector) addEffectFacts(e *effect.Effect) error {
 	return nil
 }
 
-// folderRepresentingPath returns the folder that represents a path: the workspace or a hidden folder in it, the temporary
-// folder, or else the file's own folder.
+// folderRepresentingPath returns the folder that represents a path: the workspace or the first hidden file or
+// folder of the path in it, the temporary folder, or else the file's own folder. For a folder that is listed or
+// affected recursively this is the folder itself; for a pattern, the folder before its first wildcard.
 func (f *actionFactCollector) folderRepresentingPath(e *effect.Effect) (string, error) {
 	place := f.c.ExecutionContext()
 	if e.PathIsPattern && !strings.HasPrefix(e.Path, "/") {

@@ -104,8 +104,8 @@ func VerbsIn(list string) []string {
 	return nil
 }
 
-// SplitNameWords returns the words of a name in lower case, whether they are separated by capital letters, "_", "-",
-// "." or any other character that is not a letter.
+// SplitNameWords returns the words of a name in lower case, whether they are separated by capital letters, "_",
+// "-", "." or any other character that is not an ASCII letter.
 func SplitNameWords(name string) []string {
 	var words []string
 	start := 0

@@ -73,9 +73,9 @@ func modelFolder(names []string) (string, error) {
 	return best, nil
 }
 
-// walkArchive visits the regular files of an archive. An entry that is neither a regular file nor a
-// folder, has an unsafe name, or has the same name as another entry makes the whole archive
-// invalid, even if the entry is not part of a model.
+// walkArchive visits the regular files of an archive. An entry that is neither a regular file nor a folder, has
+// an unsafe name, or has the same name as another entry (in any case, unless both are folders) makes the whole
+// archive invalid, even if the entry is not part of a model.
 func walkArchive(ctx context.Context, f *os.File, visit fileVisitor) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -210,8 +210,8 @@ func (e *archiveEntryWalker) walkZip(ctx context.Context, f *os.File) error {
 	return nil
 }
 
-// visitZipFile visits a file of a zip archive. The zip library stops reading at the size in the
-// file's header, and then verifies the file's checksum.
+// visitZipFile visits a file of a zip archive. The zip library returns an error if the content does not have the
+// size in the file's header, and at its end verifies the file's checksum.
 func (e *archiveEntryWalker) visitZipFile(ctx context.Context, name string, file *zip.File) error {
 	r, err := file.Open()
 	if err != nil {

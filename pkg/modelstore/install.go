@@ -39,8 +39,8 @@ type InstallOptions struct {
 	CheckModelFolder func(dir string) error
 }
 
-// Install copies a model into the store from a folder, an archive or a URL of
-// one, and returns its manifest. An error leaves the store as it was.
+// Install copies a model into the store from a folder, an archive or a URL of one, and returns its manifest. An
+// error before the model is in its place leaves the installed models as they were.
 func (s *Store) Install(ctx context.Context, source string, opts InstallOptions) (*Manifest, error) {
 	if opts.Name == "" {
 		opts.Name = nameFromSource(source)
@@ -300,8 +300,8 @@ func (s *Store) Remove(name string) error {
 	return syncFolder(s.dir)
 }
 
-// maxWaitForOtherInstall is how long a change waits for another process to finish its own,
-// which may be fetching a model over a slow line.
+// maxWaitForOtherInstall is how long a change waits for another process to finish its own. A process that still
+// fetches a model does not hold the lock.
 const maxWaitForOtherInstall = 30 * time.Minute
 
 // lockStore keeps other processes from changing what is installed.

@@ -76,7 +76,7 @@ func (t *regexpCriterion) matchesWhole(s string) (bool, error) {
 	return false, t.err
 }
 
-// wholeActionCriteria are the criteria that read an action's texts or run a jq program.
+// wholeActionCriteria are the criteria that read an action's texts, run a jq program, or depend on the session.
 // They apply to the whole case, not to one effect.
 type wholeActionCriteria struct {
 	commands, content *regexpCriterion
@@ -225,8 +225,8 @@ func (x *ruleException) match(s *ruleSearch, e *effect.Effect) (bool, error) {
 	return x.wholeActionCriteria.match(s)
 }
 
-// meetsRestorableCriterion reports whether a removed file can be restored as the rule demands: "true" by version control,
-// "kept" by shield's backup.
+// meetsRestorableCriterion reports whether a removed file has the restorability that a rule requires: "true" if
+// version control can restore it, "false" if it cannot, "kept" if shield backs it up, "" for any.
 func meetsRestorableCriterion(requiredRestorable string, e *effect.Effect) bool {
 	switch requiredRestorable {
 	case "":

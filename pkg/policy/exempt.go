@@ -28,9 +28,9 @@ func (p *Policy) compileHeuristicExceptions(opts Options) error {
 	return nil
 }
 
-// DisablesHeuristicRule reports whether an exception of the policy disables a heuristic rule for a case. The exception must
-// cover all effects of the action, since the rule may match text that belongs to no single effect. Effects
-// that only run a known program need not be covered.
+// DisablesHeuristicRule reports whether the policy's exceptions from a heuristic rule disable it for a case.
+// Together they must cover all effects of the action, since the rule may match text that belongs to no single
+// effect. Effects that only run a known, unprivileged program need not be covered, but one effect must be.
 func (p *Policy) DisablesHeuristicRule(ctx context.Context, c *analysis.ActionCase, ruleID string) (bool, error) {
 	list := p.exceptionsByHeuristicRuleID[ruleID]
 	if len(list) == 0 {

@@ -46,7 +46,7 @@ func isReadOfDeletedFolder(read, deletion *effect.Effect) bool {
 
 // matchDenyAndVerifyRules matches every effect with the deny and verify rules. For each effect the first
 // matching rule of a list counts; matchDenyAndVerifyRules returns the strictest of these rules. If a deny rule
-// matches, errors of verify rules are ignored.
+// certainly matches, errors of other rules are ignored.
 func (p *Policy) matchDenyAndVerifyRules(s *ruleSearch) (denyMatches, verifyMatches ruleListMatches, err error) {
 	x, err := p.denyAndVerifyRules.compile()
 	if err != nil {
@@ -148,8 +148,8 @@ func isNeverAllowedByRule(c *analysis.ActionCase, e *effect.Effect) bool {
 	return e.Certainty == effect.Unknown && !c.IsUnknownToolEffect(e) || e.Kind == effect.Execute && e.Class == effect.UnknownClass && !analysis.IsKnownActionType(c.Action.Type)
 }
 
-// rulesCoveringEffect returns the rules whose types, paths and hosts cover an effect. A rule with paths or hosts does not
-// cover an effect that has neither.
+// rulesCoveringEffect returns the rules whose criteria on a single effect, such as types, paths and hosts, cover
+// an effect. A rule with paths or hosts does not cover an effect that has neither.
 func (s *ruleSearch) rulesCoveringEffect(e *effect.Effect) (ruleSet, error) {
 	placed := ruleSet{}
 	if e.Path != "" {

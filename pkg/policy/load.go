@@ -62,9 +62,9 @@ func ExtendedPresetName(policyYAML []byte) string {
 	return f.Extends
 }
 
-// assembleRules parses a policy file and combines its rules with those of the core and its preset.
-// The third result lists the exceptions and settings for rules that do not exist. With an error it
-// returns the part that it could read.
+// assembleRules parses a policy file and combines its rules with those of the core and its preset. The third
+// result lists the exceptions and settings for rules that do not exist, and the rules that have the name of a
+// preset rule. With an error it returns the part that it could read.
 func assembleRules(name string, data []byte, opts Options) (*rulefile.File, rulefile.PolicyRuleLists, yamlfile.Errors, error) {
 	f, err := rulefile.Parse(name, data, criterionSyntaxChecks(opts.FoldersByGlobVariable))
 	var errs yamlfile.Errors

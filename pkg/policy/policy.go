@@ -107,9 +107,9 @@ func (p *Policy) HasVerifyRuleExceptingCause(cause string) bool {
 // Name returns the preset's or the file's name.
 func (p *Policy) Name() string { return p.name }
 
-// MissingPresetRulesError returns an error that lists the policy file's entries without effect: they
-// name rules that the preset does not have. It returns nil if there are none. The rest of the
-// policy applies.
+// MissingPresetRulesError returns an error that lists the policy file's entries without effect, since they name
+// rules that do not exist, and its rules that have the name of a preset rule, which apply. It returns nil if
+// there are none. The rest of the policy applies.
 func (p *Policy) MissingPresetRulesError() error { return p.missingPresetRulesError }
 
 // Fingerprint returns "sha256:" and the hex digest of the effective rules. It
@@ -168,8 +168,9 @@ type policyLayerMatches struct {
 	failure                            error
 }
 
-// verdictFindings returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules. It is empty if
-// the allow rules must be matched first.
+// verdictFindings returns the findings that Tier 0 weighs, in the order of deny, verify and allow rules; deny
+// rules that only possibly match come after the verify rules. It is empty if the allow rules must be matched
+// first.
 func (f *policyLayerMatches) verdictFindings(c *analysis.ActionCase) (list []verdict.Finding) {
 	if f.ruleWithEvaluationError != nil {
 		return []verdict.Finding{{RequiredAuthority: verdict.AuthorityNoneSuffices, Confidence: 1, Rule: f.ruleWithEvaluationError.Name, ErrorCode: "policy",

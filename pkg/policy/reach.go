@@ -173,8 +173,8 @@ func earlierListShadowingFunc(shadowedRuleList string) func(a, b *rulefile.Rule)
 	}
 }
 
-// subsumesEffectCriteria reports whether each criterion of the earlier rule on facts,
-// condition, trust, restorability and session is empty or equal to that of the later rule.
+// subsumesEffectCriteria reports whether each criterion of the earlier rule on effect properties, condition,
+// trust, restorability and session is empty or equal to that of the later rule.
 func subsumesEffectCriteria(earlierRule, laterRule *rulefile.Rule) bool {
 	return (len(earlierRule.EffectPropertyCriteria) == 0 || reflect.DeepEqual(earlierRule.EffectPropertyCriteria, laterRule.EffectPropertyCriteria)) && (earlierRule.ConditionJQ == "" || earlierRule.ConditionJQ == laterRule.ConditionJQ) && (earlierRule.RequiredTargetTrust == "" || earlierRule.RequiredTargetTrust == laterRule.RequiredTargetTrust) && (earlierRule.RequiredRestorability == "" || earlierRule.RequiredRestorability == laterRule.RequiredRestorability) &&
 		(earlierRule.Session.Empty() || reflect.DeepEqual(earlierRule.Session, laterRule.Session))

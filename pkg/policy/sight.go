@@ -139,8 +139,8 @@ func compareSegments(pattern, glob string) segmentMatch {
 	}
 }
 
-// startsWithWildcard reports whether a segment of a pattern starts with a wildcard, as "*.json" does: too little to
-// identify a file.
+// startsWithWildcard reports whether a segment of a pattern contains a * and starts with a wildcard or an
+// escaped character, as "*.json" does: too little to identify a file.
 func startsWithWildcard(segment string) bool {
 	return strings.IndexByte(segment, '*') >= 0 && strings.IndexAny(segment, `*?[\`) == 0
 }

@@ -171,8 +171,8 @@ func (s *ruleSearch) refineMatchesByExistingFiles(t *ruleMatches, e *effect.Effe
 	}
 }
 
-// actionReadsDotConfigWithoutSending reports whether a folder is shared by many programs, such as ~/.config, and the action that reads
-// it sends nothing.
+// actionReadsDotConfigWithoutSending reports whether a folder is a .config folder, which many programs share,
+// and the action sends nothing.
 func (s *ruleSearch) actionReadsDotConfigWithoutSending(folder string) bool {
 	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.judgedCase.Effects, func(e effect.Effect) bool {
 		return e.KindForPolicies() == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage

@@ -16,9 +16,9 @@ var (
 	githubCommandPropertyEscaper = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 )
 
-// writeScoreGitHub writes GitHub workflow commands: an annotation for each row judged against its
-// label (an error if the limit for that label is not met, else a warning), the unmet limits, and the
-// result.
+// writeScoreGitHub writes GitHub workflow commands: an annotation for each of the first maxGitHubAnnotations
+// rows judged against their label (an error if the limit for that label is not met, else a warning), the unmet
+// limits, and the result.
 func writeScoreGitHub(w io.Writer, s *CorpusScore) error {
 	out := bufio.NewWriter(w)
 	annotate := func(level, file string, line int, title, text string) {

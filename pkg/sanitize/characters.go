@@ -18,8 +18,8 @@ var isFirstByteOfSuspectRune = func() (set [256]bool) {
 	return set
 }()
 
-// maxIsolatedZeroWidthChars is how many single zero-width characters between non-joining characters are allowed
-// before they count as a hidden message.
+// maxIsolatedZeroWidthChars is how many single invisible characters between ASCII characters are allowed before
+// they count as a hidden message.
 const maxIsolatedZeroWidthChars = 16
 
 // examineCharacters finds invisible characters and terminal control characters.
@@ -183,8 +183,9 @@ func decodeTagCharacters(run []rune) string {
 	return b.String()
 }
 
-// scanControlSequence judges a control character or escape sequence and returns its end. Colours and
-// overstruck letters are removed without a finding.
+// scanControlSequence judges a control character or escape sequence, removes it and returns its end. It reports
+// no finding for colours, for the backspaces of overstruck letters, for NEL and NUL, and after the first
+// maxReportedControlChars findings.
 func (t *examinedText) scanControlSequence(start int, r rune, runeBytes int) int {
 	s := t.content
 	end := start + runeBytes

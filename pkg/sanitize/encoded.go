@@ -59,7 +59,7 @@ func isPathOrWords(run string) bool {
 }
 
 // reportDecodedInjection reports a finding if an encoded stretch decodes to a prompt injection, also through
-// nested encodings. It returns true if the stretch does so, or if the limit of decoded bytes is
+// nested encodings. It returns true if the stretch does so, or if the limit of decoded bytes was already
 // exceeded.
 func (t *examinedText) reportDecodedInjection(start, end int, encodingName, decodedText string, remainingDecodeBytes int) bool {
 	if remainingDecodeBytes < 0 || t.decodedByteCount > maxDecodedBytes {

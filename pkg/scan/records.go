@@ -20,8 +20,8 @@ const maxRecordBytes = 16 << 20
 // errMaxRecordsRead stops the reading of a file after enough records.
 var errMaxRecordsRead = errors.New("enough records")
 
-// readRecords reads the records of a file. maxRecords is the maximum number of records; 0 means
-// all. progress receives the number of bytes read.
+// readRecords reads the records of a file. maxRecords is the maximum number of records; 0 means all. A database
+// is always read completely. progress receives the number of bytes read; it can be nil.
 func readRecords(f transcript, to recordSink, maxRecords int, progress func(n int64)) error {
 	if progress == nil {
 		progress = func(int64) {}

@@ -35,9 +35,9 @@ type CallJudgingPipeline interface {
 
 // Options configure a scan.
 type Options struct {
-	// OpenPipeline returns the pipeline that judges a conversation. host is the agent host, home is
-	// the user's home folder, and folder is the folder that the conversation started in.
-	// OpenPipeline is called concurrently.
+	// OpenPipeline returns the pipeline that judges a conversation. host is the agent host, home is the user's
+	// home folder, and folder is the working folder of the conversation at its first call. OpenPipeline is
+	// called concurrently.
 	OpenPipeline func(host, home, folder string, files analysis.FileOverlay) (CallJudgingPipeline, error)
 
 	Home                       string                       // home folder that contains the hosts' folders

@@ -84,8 +84,8 @@ func New(judge Judge, opts Options) *CorpusOutcomeCounter {
 // maxRowBytes is the maximum length of a row in bytes: a maximal action plus its label.
 const maxRowBytes = 2 * action.DefaultMaxRecordBytes
 
-// Read judges the rows of one corpus in JSON Lines; name is the corpus name for messages. It can be
-// called again for another corpus. The error is a read error or that of an ended context.
+// Read judges the rows of one corpus in JSON Lines; name is the corpus name for messages. It can be called again
+// for another corpus. The error is a read error, an error of Options.OnRow, or that of an ended context.
 func (c *CorpusOutcomeCounter) Read(ctx context.Context, r io.Reader, name string) error {
 	in := action.NewReader(r, action.ReaderOptions{InputName: name, MaxRecordBytes: maxRowBytes})
 	c.readError = nil

@@ -267,8 +267,9 @@ func (l *deltaBuilder) readsFileOnlyToAuthenticate(e *effect.Effect) bool {
 // sshKeyPrograms authenticate with the keys that their arguments name.
 var sshKeyPrograms = []string{"ssh", "ssh-add", "ssh-keygen", "scp", "sftp", "rsync"}
 
-// isPersonalFileOutsideWorkspace reports whether a file outside the workspace is the user's own: below the home folder,
-// but not in a folder where programs keep data.
+// isPersonalFileOutsideWorkspace reports whether a file, which the caller knows to be outside the workspace, is
+// the user's own: private messages, browser data, or a file below the home folder that is not in a folder where
+// programs keep data.
 func isPersonalFileOutsideWorkspace(e *effect.Effect, home string) bool {
 	if pathMayMatchKnowledgeList("private_messages", e) || pathMayMatchKnowledgeList("browser_data", e) {
 		return true

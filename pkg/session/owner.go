@@ -13,9 +13,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/command"
 )
 
-// Repositories of the account that owns the workspace are trusted like the workspace itself: a build
-// of their clones needs no question. The account is learned from the output of git or gh commands that
-// print only the workspace's remote.
+// Repositories of the account that owns the workspace are trusted like the workspace itself: a build of their
+// clones needs no question. The account is learned from the output of git or gh commands that print only the
+// workspace's remotes.
 
 // gitRemotePrintCommands are the commands that print the remote of the workspace.
 var gitRemotePrintCommands = []string{

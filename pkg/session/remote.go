@@ -112,8 +112,8 @@ func (r *Record) addRemotes(more []ChangedGitRemote) (changed bool) {
 	return changed
 }
 
-// MarkPushToChangedRemote marks in a case that it pushes a repository to a remote that a session has changed, unless
-// the workspace comes from there.
+// MarkPushToChangedRemote marks in a case that it pushes a repository to a remote that a session has changed, if
+// the remote may belong to another person.
 func (s *Session) MarkPushToChangedRemote(c *analysis.ActionCase) {
 	if s.err != nil || len(s.recordSharedBySessions.Remotes) == 0 {
 		return

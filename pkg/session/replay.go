@@ -8,8 +8,8 @@ import (
 	"github.com/shieldcli/shield/pkg/analysis"
 )
 
-// ReplayAndAnalyzeLastAction returns the case of the last of some actions of a session after replaying the earlier ones,
-// in memory only. It is an [analysis.ReplaySession].
+// ReplayAndAnalyzeLastAction returns the case of the last of some actions of a session after replaying the
+// earlier ones, in memory only. It is an [analysis.SessionReplayFunc].
 func ReplayAndAnalyzeLastAction(an *analysis.Analyzer, eventTypes []string, policyCountsActions bool, actions []*action.Action) *analysis.ActionCase {
 	s := NewStore(nil, Options{
 		Clock: func() time.Time { return time.Unix(1, 0) }, SessionRetention: time.Hour, MaxFileRecordsPerUser: 1000, MaxDenials: 1,

@@ -17,9 +17,9 @@ type CompletedCall struct {
 	IsAgentHostUnverified bool                   // not verified to come from the host: only what makes judgement stricter is stored
 }
 
-// AddCompleted stores what executed actions add to their session: their effects, and the values and
-// labels of their result. Sent data and other counts were already stored when the actions were
-// judged. It takes one transaction, or none if nothing is new.
+// AddCompleted stores what executed actions add to their session: their effects, and the values and labels of
+// their result. Sent data and other counts were already stored when the actions were judged. It takes one
+// writing transaction, or none if nothing is new.
 func (s *Store) AddCompleted(ctx context.Context, loaded *Session, ran CompletedCall) error {
 	d := RecordDelta{MayMoveFiles: true} // makes Add look up the identity of files that exist only since the actions ran
 	for _, c := range ran.Cases {

@@ -18,7 +18,7 @@ import (
 // or messages were read; untrusted text came in.
 var SessionLabelsInDisplayOrder = []effect.TaintLabel{effect.LabelFromCredentialLocation, effect.LabelPersonalData, effect.LabelUntrusted}
 
-// A Key identifies a session. An action outside a host's session belongs to the key without Host and
+// A Key identifies a session. An action outside a host's session belongs to the key without AgentHostName and
 // ID: the user's default session.
 type Key struct {
 	AgentHostName string `json:"host,omitempty"` // the program that gave ID, see package host

@@ -156,9 +156,9 @@ func eachRecord(sh storageTx, fn func(group []byte, r *Record) error) error {
 // now returns the time in seconds since 1970.
 func (s *Store) now() int64 { return s.opts.Clock().Unix() }
 
-// recordOf returns the record of a session: its own or, if it has none, a new one with the labels
-// of its parent. initialValuesGroup is the group of the values that the session starts with: its
-// own or, for a new record, that of the parent; nil for none.
+// recordOf returns the record of a session: its own or, if it has none that is active, a new one with the labels
+// of its parent and of sessions that were removed to save space. initialValuesGroup is the group of the values
+// that the session starts with: its own or, for a new record, that of the parent; nil for none.
 func (s *Store) recordOf(sh storageTx, k Key, lineage Lineage) (r *Record, initialValuesGroup []byte, err error) {
 	own := k.groupName()
 	r, err = s.recordCache.load(sh, own)
@@ -427,8 +427,9 @@ func (s *Store) copyFilesAndValuesToShared(sh storageTx, from [][]byte, to []byt
 	return err
 }
 
-// DeltaOfAction returns what an action adds to its session if it runs, as the function
-// [DeltaOfAction] does, and adds the credentials in the files that the action reads.
+// DeltaOfAction returns what an action adds to its session if it runs, as the function [DeltaOfAction] does. If
+// the session gets LabelFromCredentialLocation, it adds the credentials in the credential files that the action
+// reads.
 func (s *Store) DeltaOfAction(c *analysis.ActionCase, eventTypes []string, policyCountsActions bool) RecordDelta {
 	d := DeltaOfAction(c, eventTypes, policyCountsActions)
 	if slices.ContainsFunc(d.Labels, func(l SessionTaintLabel) bool { return l.Label == effect.LabelFromCredentialLocation }) {

@@ -44,8 +44,8 @@ const (
 // privateFileWordPattern matches what may be a number, an address or a name in a private file.
 var privateFileWordPattern = prefilter.LazyRegexp(`[A-Za-z0-9@._:/%+-]{8,}`)
 
-// privateValues returns the words of a private text that are rare in other texts: those with a digit and
-// another character, and e-mail addresses.
+// privateValues returns the words of a private text that are rare in other texts: those with a digit and a
+// letter, and e-mail addresses.
 func (h *hasher) privateValues(text string) (out []HashedSensitiveValue) {
 	for _, word := range privateFileWordPattern().FindAllString(text[:min(len(text), maxPrivateTextBytes)], maxSensitiveValuesPerSource) {
 		if word = strings.Trim(word, ".:/-"); len(word) >= minSensitiveValueBytes && (characterClassCount(word) > 1 && strings.ContainsAny(word, "0123456789") || strings.Contains(word[1:], "@")) {

@@ -70,8 +70,9 @@ func (s *Session) LabelledFiles() map[string][]effect.TaintLabel {
 // IsStoppedAfterDenials reports whether the session is stopped until a person resumes it.
 func (s *Session) IsStoppedAfterDenials() bool { return s.record.IsStoppedAfterDenials }
 
-// HasRecentAction reports whether an action with an effect of one of the kinds ran within a time
-// and a number of actions before now. A limit of 0 means no limit.
+// HasRecentAction reports whether an action of one of the kinds, or with an effect of one of them, ran within a
+// time and a number of actions before now. kinds are kinds of effects and action types. A limit of 0 means no
+// limit.
 func (s *Session) HasRecentAction(kinds []string, within time.Duration, actions int) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool {
 		e, ok := s.record.LastOccurrenceByEffectOrActionType[kind]

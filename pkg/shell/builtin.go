@@ -15,8 +15,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// builtinWalker returns the function that walks a shell builtin. Builtins that also exist as a program and do not change
-// the shell, such as kill, are left to package command.
+// builtinWalker returns the function that walks a shell builtin. Some builtins that also exist as a program and
+// do not change the shell, such as kill, are left to package command.
 func builtinWalker(name string) (func(*analysisState, []abstract.Value, abstract.Streams) abstract.Value, bool) {
 	switch name {
 	case ":", "true", "false", "test", "[", "umask", "hash", "type", "wait", "jobs", "fg", "bg", "disown",

@@ -150,8 +150,8 @@ func (s *analysisState) setHashedCommands(names []abstract.Value, file abstract.
 	}
 }
 
-// printsNothing reports whether a builtin prints nothing with these arguments: most builtins print the current
-// settings if they get no operand.
+// printsNothing reports whether a builtin prints nothing with these arguments: some builtins, such as umask,
+// print the current settings if they get no operand.
 func printsNothing(name string, argv []abstract.Value) bool {
 	switch name {
 	case "dirs", "jobs", "caller", "times", "compgen", "fg", "bg":

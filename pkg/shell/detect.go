@@ -18,8 +18,8 @@ func trimLeadingComments(text string) string {
 	return text
 }
 
-// looksPowerShell reports whether a command line is PowerShell text: it starts
-// with a cmdlet, a .NET type, or a variable as only PowerShell writes it.
+// looksPowerShell reports whether a command line is PowerShell text: it starts with a cmdlet, a .NET type, a
+// variable as only PowerShell writes it, or with other syntax or a word that only PowerShell has.
 func looksPowerShell(text string) bool {
 	text = trimLeadingComments(text)
 	if len(text) < 3 {

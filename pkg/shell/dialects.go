@@ -20,8 +20,8 @@ type shellDialect struct {
 	zshOptionsChanged bool // zsh options may change how zsh reads the text
 }
 
-// readsAsZsh reports whether the command is walked with the meaning that it has in zsh. If the
-// shell is not known, state.walkAgainAsZsh walks the command a second time as zsh.
+// readsAsZsh reports whether the command is walked with the meaning that it has in zsh. If the shell is not
+// known, analysisState.walkAgainAsZsh walks the command a second time as zsh.
 func (s *analysisState) readsAsZsh() bool {
 	s.isReadDifferentlyByZsh = s.isReadDifferentlyByZsh || !s.dialect.isKnown && !s.dialect.isReadAsZsh
 	return s.dialect.isReadAsZsh
@@ -313,8 +313,9 @@ func (s *analysisState) walkZshMultipleInputs(st *syntax.Stmt, in abstract.Value
 	}
 }
 
-// commandLookupArrays are the arrays in which bash or zsh looks up the command for a name. In other shells, zsh's are
-// ordinary arrays.
+// commandLookupArrays are the arrays of bash and zsh whose members change how the shell reads names: commands,
+// aliases, functions, named folders, options and, with mapfile, files. In other shells, zsh's are ordinary
+// arrays.
 var commandLookupArrays = map[string]bool{
 	"BASH_ALIASES": true, "BASH_CMDS": true, "aliases": true, "commands": true, "functions": true, "galiases": true, "saliases": true,
 	"dis_aliases": true, "dis_functions": true, "dis_galiases": true, "dis_saliases": true, "mapfile": true, "nameddirs": true, "options": true,

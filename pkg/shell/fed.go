@@ -33,9 +33,9 @@ func (s *analysisState) walkDownloadedQueryFile(base string, argv []abstract.Val
 	}
 }
 
-// recordRemoteSQL records that a database client runs SQL statements on a remote database, if
-// shield could not analyze the statements. unanalyzedTextCountBefore is the value of
-// state.unanalyzedTextCount before the client was walked.
+// recordRemoteSQL records that a database client runs SQL statements on a remote database, if shield could not
+// analyze the statements. unanalyzedTextCountBefore is the value of analysisState.unanalyzedTextCount before the
+// client was walked.
 func (s *analysisState) recordRemoteSQL(base string, argv []abstract.Value, use command.Interpretation, unanalyzedTextCountBefore int) {
 	if s.unanalyzedTextCount > unanalyzedTextCountBefore && use.RemoteDatabaseHostOrURL != "" {
 		s.emitOnce(effect.Effect{Kind: effect.ChangeRemoteSystem, RemoteServiceName: "database", RemoteOperationVerb: "run", Harms: []effect.Harm{effect.RunsCommandsOnRemoteMachines}, RemoteTargetName: use.RemoteDatabaseHostOrURL, Span: wordsSpan(argv),

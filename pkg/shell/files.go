@@ -104,9 +104,8 @@ func (s *analysisState) walkConsumingProcessSubstitution(fileIndex int, stdin ab
 	})
 }
 
-// feedInputToOpenedSubstitutions walks the process substitutions >(…) in s.files from index
-// firstNewFile on that have not run yet, with commandInput as their input: a program such as tee
-// copies its input to them.
+// feedInputToOpenedSubstitutions walks the process substitutions >(…) in s.writtenFiles from index firstNewFile
+// on that have not run yet, with commandInput as their input: a program such as tee copies its input to them.
 func (s *analysisState) feedInputToOpenedSubstitutions(firstNewFile int, commandInput abstract.Value) {
 	for i := firstNewFile; i < len(s.writtenFiles); i++ {
 		if s.writtenFiles[i].consumingProcessSubstitution != nil && !s.writtenFiles[i].hasProcessSubstitutionRun {

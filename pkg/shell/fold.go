@@ -164,10 +164,9 @@ func formatVerb(c byte, flags string, arg abstract.Value) abstract.Value {
 	return arg
 }
 
-// computeProgramOutput returns the output of a program and true if it can compute the output, as
-// for filters and decoders of known text. If the program is one of textFilters and its output for
-// known text cannot be computed, it returns an unknown value and true. In all other cases it
-// returns false.
+// computeProgramOutput returns the output of a program and true if it can compute the output, as for filters and
+// decoders of known text. For a program such as date, and for one of textFilters whose output for known text
+// cannot be computed, it returns an unknown value and true. In all other cases it returns false.
 func (s *analysisState) computeProgramOutput(programBaseName string, argv []abstract.Value, stdin abstract.Value, f programIO) (abstract.Value, bool) {
 	if (programBaseName == "dirname" || programBaseName == "basename") && len(argv) > 1 && argv[1].IsGlobPattern {
 		return computeGlobBasenameOrDirname(programBaseName, argv[1:])

@@ -39,8 +39,8 @@ func (s *analysisState) programNameInUnknownFolder(argv []abstract.Value) (base 
 	return base, base != "" && len(s.writtenFileContents(p, pattern)) == 0
 }
 
-// hasInnerBlank reports whether a name begins with a word and a space, as an unsplit variable does in zsh. No
-// program has such a name.
+// hasInnerBlank reports whether a name begins with a word, without slashes and wildcards, and a space, as an
+// unsplit variable does in zsh. No program has such a name.
 func hasInnerBlank(name string) bool {
 	first, _, blank := strings.Cut(name, " ")
 	return blank && first != "" && !strings.ContainsAny(first, `/*?[{\\`)

@@ -82,8 +82,8 @@ func isCommandValuedOption(name string) bool {
 	return false
 }
 
-// canInterpretAsProgram reports whether package command understands the arguments of a program, knows its class, or finds commands
-// or files in its arguments.
+// canInterpretAsProgram reports whether package command understands the arguments of a program, knows its class,
+// or finds in them commands, code or operands with an effect, such as files or hosts.
 func canInterpretAsProgram(argv []abstract.Value, replacementArgv0 string) bool {
 	ws := commandWords(argv)
 	ws[0].Text = replacementArgv0

@@ -16,8 +16,9 @@ const spaceSeparatedHomeSettingsPaths = `
 	.curlrc .wgetrc .gemrc .irbrc .pryrc .Rprofile .gradle/init.gradle .m2/settings.xml .config/composer/config.json .hgrc .mailcap .inputrc .screenrc
 `
 
-// recordSettingsLoadFromFolder checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the source of settings.
-// Outside the user's home, the settings there may name programs to run.
+// recordSettingsLoadFromFolder checks a folder that a variable such as HOME or XDG_CONFIG_HOME sets as the
+// source of settings. Unless the folder is the user's home or its .config, the settings there may name programs
+// to run.
 func (s *analysisState) recordSettingsLoadFromFolder(variableName string, v abstract.Value) {
 	folder, pattern := s.workingFolderContext().CanonicalPath(v.Text, false)
 	if pattern || folder == "" || s.remoteOrContainerDepth > 0 || s.initialPathContext.Home != "" && (folder == s.initialPathContext.Home || folder == s.initialPathContext.Home+"/.config") {

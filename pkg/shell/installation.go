@@ -42,9 +42,9 @@ type installedPrograms struct {
 	hasUnknownNames                    bool     // there are also programs of unknown names
 }
 
-// recordInstalledPrograms records an effect of kind [effect.TamperWithShield] if an installation
-// into a folder may replace shield or a program that shield depends on. An empty folder means that
-// the folder is unknown.
+// recordInstalledPrograms records an effect of kind [effect.TamperWithShield] if an installation into a folder
+// outside the workspace may replace shield, a program of its hook command, an agent host or a login program. An
+// empty folder means that the folder is unknown.
 func (s *analysisState) recordInstalledPrograms(base, folder string, p installedPrograms, at effect.CommandTextSpan) {
 	if s.initialPathContext.IsInsideRoots(folder, false, false) || folder == "" && len(p.fromPathOrURL)+len(p.fromPackageRegistry) == 0 {
 		return

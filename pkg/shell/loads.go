@@ -13,9 +13,9 @@ import (
 
 const externalOrDecodedTaints = abstract.TaintNetwork | abstract.TaintSocket | abstract.TaintDecoded | abstract.TaintUntrustedText
 
-// recordEffectsOfLoadedFiles records the effects of the files that a program loads from its working
-// folder or its arguments, if the text wrote, downloaded or unpacked these files. It also walks the
-// recipes, such as Makefiles, that the program runs.
+// recordEffectsOfLoadedFiles records the effects of the files that a program loads from its working folder or
+// its arguments, if the text wrote, downloaded or unpacked these files, or an earlier action downloaded, decoded
+// or cloned them. It also walks the recipes, such as Makefiles, that the program runs.
 func (s *analysisState) recordEffectsOfLoadedFiles(base string, argv []abstract.Value, use command.Interpretation, io abstract.Streams) {
 	if s.remoteOrContainerDepth > 0 || len(argv) > 1 && use.Understood && use.Class == effect.ReadOnly && len(use.NestedCommandsAndCode) == 0 {
 		return
@@ -198,8 +198,9 @@ func (s *analysisState) recordUntrustedCodeRun(base string, f *writtenFile, at e
 	s.emitOnce(e)
 }
 
-// recordDownloadedScriptRun records that a script was downloaded by an earlier action, or lies in a folder that the text unpacked or
-// cloned. A script that exists and can be read is judged by its content instead.
+// recordDownloadedScriptRun records that a script was downloaded, decoded or cloned by an earlier action, or
+// lies in a folder that the text unpacked or cloned. In such a folder, a script that exists and can be read is
+// judged by its content instead.
 func (s *analysisState) recordDownloadedScriptRun(script abstract.Value, path string, at effect.CommandTextSpan) {
 	s.recordRunOfEarlierDownload(abstract.ClipForMessage(script.String()), path, at)
 	f := s.newestWrittenFile(func(f *writtenFile) bool {

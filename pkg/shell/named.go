@@ -39,8 +39,9 @@ func (s *analysisState) hasProcessNameOption(program string) bool {
 	})
 }
 
-// processListers output process IDs for a name, file or port. processIDConsumers take such IDs. signalsNotStoppingDaemons are the
-// signals that end no process. killByNamePrograms are programs that search for the processes to stop.
+// processListers output process IDs for a name, file or port. processIDConsumers take such IDs.
+// signalsNotStoppingDaemons are the signals that stop no process, or with which daemons are told to reload or
+// report. killByNamePrograms are programs that search for the processes to stop.
 var (
 	processListers            = map[string]bool{"pgrep": true, "pidof": true, "lsof": true, "get-process": true, "ps": true, "ss": true, "netstat": true}
 	processIDConsumers        = map[string]bool{"kill": true, "stop-process": true, "xargs": true, "taskkill": true}

@@ -359,8 +359,8 @@ func (s *analysisState) applyExpansion(p *syntax.ParamExp, vals []abstract.Value
 	return mapValues(vals, func(v abstract.Value) abstract.Value { return unknownValueWithTaintsOf(messageText, v) })
 }
 
-// expansionOperand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word contains a
-// list, which may become several words.
+// expansionOperand returns the value of the word in an expansion such as ${x:-word}. It is unknown if the word
+// contains a list, or an expansion and white space: it may become several words.
 func (s *analysisState) expansionOperand(w *syntax.Word) abstract.Value {
 	v := s.expandWord(w)
 	if w != nil && v.IsLiteral() && (s.containsListExpansion(w) || strings.ContainsAny(v.Text, defaultIFS) && hasExpansion(w)) {

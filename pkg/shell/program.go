@@ -88,8 +88,8 @@ func commandWords(argv []abstract.Value) []command.Word {
 	return words
 }
 
-// runsCode reports whether a program runs code of a language that is only partly analysed, so that it may have
-// other effects than those found.
+// runsCode reports whether a program runs code that may have other effects than those found: code on standard
+// input, a script file, or code of a language that is only partly analysed.
 func runsCode(use command.Interpretation) bool {
 	if use.Stdin == command.StreamExecutedCode && !command.IsQueryLanguage(use.StdinCodeLanguage) {
 		return true
@@ -117,8 +117,8 @@ func programName(p string) string {
 	return base
 }
 
-// isSystemFolder reports whether a folder, given with its final slash, is a system folder: a program there is the
-// one that its name suggests.
+// isSystemFolder reports whether a folder, given with its final slash, is a system folder or one in which
+// package managers install programs: a program there is the one that its name suggests.
 func isSystemFolder(dir string) bool {
 	if command.IsSystemProgramFolder(strings.TrimSuffix(dir, "/")) {
 		return true

@@ -7,8 +7,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// walkAsPowerShellThenPOSIX walks text that looks like PowerShell but that a POSIX shell would also run, up to a syntax error.
-// The effects of both shells are recorded. It returns the number of PowerShell's effects, which come first.
+// walkAsPowerShellThenPOSIX walks text that looks like PowerShell but that a POSIX shell would also run, up to a
+// syntax error. The effects of both shells are recorded. It returns the index of the first effect of the POSIX
+// shell; those of PowerShell come before it.
 func (s *analysisState) walkAsPowerShellThenPOSIX(text string) int {
 	s.walkSubshell(func() {
 		s.otherLanguageDepth++
@@ -42,9 +43,9 @@ func statementAt(text string, at int) string {
 	return strings.TrimLeft(text[strings.LastIndexAny(text[:at], "\n;{}|&(`")+1:], " \t\r")
 }
 
-// isPowerShellExpression reports whether a statement begins with a PowerShell value and not with a
-// program name. The effect with the given cause is then wrong: it treats the value as an unknown
-// program.
+// isPowerShellExpression reports whether a statement begins with a PowerShell value, parameter block or trap and
+// not with a program name. The effect with the given cause is then wrong: it treats the start of the statement
+// as an unknown program.
 func isPowerShellExpression(text string, cause effect.EffectCause) bool {
 	if len(text) < 2 {
 		return false
@@ -174,8 +175,8 @@ func isPowerShellDeclaration(text string) bool {
 	return false
 }
 
-// beginsFunctionBody reports whether text begins like the body of a PowerShell function: with an attribute, parameters, a
-// named block or an assignment.
+// beginsFunctionBody reports whether text begins like the body of a PowerShell function: with an attribute or
+// type, a block comment, parameters, a named block or an assignment.
 func beginsFunctionBody(text string) bool {
 	if len(text) < 2 {
 		return false

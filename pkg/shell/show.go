@@ -32,8 +32,8 @@ func (s *analysisState) recordShownCredentials(out abstract.Value, program strin
 	}
 }
 
-// recordCredentialInput records that a program gets credentials on standard input, unless it is known only to use them or to pass
-// them on.
+// recordCredentialInput records that a program gets credentials on standard input, unless it is known only to
+// use them or to pass them on, or its arguments are not understood.
 func (s *analysisState) recordCredentialInput(base string, use command.Interpretation, in abstract.Value, at effect.CommandTextSpan) {
 	if in.Taint&abstract.TaintUnprintedKeyStoreCredential == 0 || command.Keepers[base] || !use.Understood {
 		return

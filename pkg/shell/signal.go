@@ -315,9 +315,9 @@ func (s *analysisState) shieldAndHostCommandLines() []string {
 	}
 }
 
-// recordShieldStopSignalsInCode checks code in languages other than shell for signals to its parent
-// process, to all processes, or to processes selected by the name of shield, a program of its hook
-// command, or an agent host.
+// recordShieldStopSignalsInCode checks code in languages other than shell for signals to its parent process, to
+// all processes, or to processes selected by the name of shield, a program of its hook command, or an agent
+// host, and for a suspend signal to any process of a process list.
 func (s *analysisState) recordShieldStopSignalsInCode(language, text string, at effect.CommandTextSpan) {
 	switch language {
 	case "powershell":

@@ -122,9 +122,9 @@ func (s *analysisState) recordPackageSourceEdits() {
 // singleSedSubstitutionPattern matches a sed script that consists of one substitution.
 var singleSedSubstitutionPattern = prefilter.LazyRegexp(`^(?:[0-9$,]*|/[^/]*/)\s*s(?:/[^/]*/[^/]*/|#[^#]*#[^#]*#|\|[^|]*\|[^|]*\||,[^,]*,[^,]*,|@[^@]*@[^@]*@|~[^~]*~[^~]*~|![^!]*![^!]*!)[gIi0-9]*$`)
 
-// recordPackageSourceEdit records the package sources, such as registry URLs, that a command edits
-// into a file. argumentText holds all arguments of the command, and insertedText only the text that
-// it inserts.
+// recordPackageSourceEdit records the package sources, such as registry URLs, that a command edits into a file.
+// argumentText holds all arguments of the command. insertedText is the same, but holds only the inserted text in
+// place of each argument that is a single sed substitution.
 func (s *analysisState) recordPackageSourceEdit(file, argumentText, insertedText string, at effect.CommandTextSpan) {
 	addresses, code, checks := urlHostPattern().FindAllString(insertedText, 16), false, false
 	for _, form := range packageSourceSettingsForFile(file) {

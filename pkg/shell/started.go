@@ -12,9 +12,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// startupFilesByShell are the files in the home folder that a shell reads at startup, by shell. The field
-// "always" lists those that each start reads, the field "more" those that only interactive or login
-// shells read.
+// startupFilesByShell are the names of the files that a shell reads at startup or logout, by shell. The field
+// "always" lists those that each start reads, the field "more" those that only interactive or login shells read.
 var startupFilesByShell = map[string]struct{ always, more []string }{
 	"zsh":  {always: []string{".zshenv"}, more: []string{".zprofile", ".zshrc", ".zlogin", ".zlogout"}},
 	"bash": {more: []string{".bashrc", ".bash_profile", ".bash_login", ".profile", ".bash_logout"}},
@@ -71,8 +70,9 @@ func isPossiblyInteractiveOrLoginShell(argv []abstract.Value) bool {
 	return len(argv) == 1
 }
 
-// parseShebang returns the command in the first line of a script (#!), and its language if known. A program that is
-// no interpreter gets the script's path as an argument: #!/bin/rm.
+// parseShebang returns the language of the interpreter in the first line of a script (#!), or, if no known
+// interpreter is there, the command in that line. A program that is no interpreter gets the script's path as an
+// argument: #!/bin/rm.
 func parseShebang(text string) (words []string, language string) {
 	line, ok := strings.CutPrefix(text, "#!")
 	if !ok {

@@ -34,8 +34,9 @@ type analysisState struct {
 	unanalyzedTextCount            int            // code texts that run but were not analysed: SQL and similar languages, or binary scripts
 }
 
-// A stateSharedByAllShells is the data that all shells of the analysed text share. It only grows: a write that
-// may not happen is marked with writtenFile.isWriteUncertain.
+// A stateSharedByAllShells is the data that all shells of the analysed text share. It only grows, apart from the
+// paths of concurrent jobs, of which those of a pipe are dropped at its end. A write that may not happen is
+// marked with writtenFile.isWriteUncertain.
 type stateSharedByAllShells struct {
 	writtenFiles                 []writtenFile
 	filesReadAfterWrite          []string // files that the text has written and then read
@@ -49,8 +50,8 @@ type stateSharedByAllShells struct {
 	definedFunctions             []*function           // all functions that the text defines
 }
 
-// A nestedTextScope is the state of one nested part of the analysed text:
-// state.walkInNestedTextScope restores the outer scope at the end.
+// A nestedTextScope is the state of one nested part of the analysed text: analysisState.walkInNestedTextScope
+// restores the outer scope at the end.
 type nestedTextScope struct {
 	statementStdin                  abstract.Value          // standard input of the current statement, which its substitutions read
 	sharedInput                     *stdinSharedByCommands  // the unread rest of input

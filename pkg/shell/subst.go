@@ -36,9 +36,9 @@ func (s *analysisState) analyzedTextExcerptForDisplay(start, end int) string {
 	return s.analyzedText[start:end]
 }
 
-// walkProcessSubstitution walks the commands in <(…) or >(…), and returns the path of a file
-// descriptor. For <(…) their output is read from this path; for >(…) data written to it becomes
-// their input.
+// walkProcessSubstitution returns the path of a file descriptor for <(…) or >(…). For <(…) it walks the
+// commands, and their output is read from this path. For >(…) the commands are walked later, with the data
+// written to the path as their input.
 func (s *analysisState) walkProcessSubstitution(p *syntax.ProcSubst) abstract.Value {
 	path := "/dev/fd/" + strconv.Itoa(63-len(s.writtenFiles)%40) + "." + strconv.Itoa(len(s.writtenFiles))
 	show := s.analyzedTextExcerptForDisplay(int(p.Pos().Offset()), int(p.End().Offset()))

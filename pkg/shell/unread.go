@@ -182,9 +182,8 @@ var (
 	whileOrUntilPattern = prefilter.LazyRegexp(`(?:^|[;&|\n(])\s*(?:while|until)\s`)
 )
 
-// recordSuspiciousStdinLine checks the input lines of a program if it is unknown how the program uses its
-// input. It records the first line that contains a URL, a protected path, a command or a
-// destructive verb.
+// recordSuspiciousStdinLine checks the input lines of a program if it is unknown how the program uses its input.
+// It records the first line that contains a URL, a path outside the workspace, a command or a destructive verb.
 func (s *analysisState) recordSuspiciousStdinLine(base string, in abstract.Value, at effect.CommandTextSpan) {
 	if !in.IsLiteral() || in.Text == "" {
 		return
@@ -260,9 +259,9 @@ var (
 	hostPrivilegePattern = prefilter.LazyRegexp(`\b(?:privileged|hostPID|hostIPC)["']?\s*[:=]\s*["']?true|(?:^|[\s"'\[])/:/|docker\.sock\b|\bcluster-admin\b|\bsystem:(?:unauthenticated|anonymous|masters)\b`)
 )
 
-// lineIfSuspiciousInstruction returns the line if it may be an instruction: it names a URL or a
-// path outside the workspace, begins with a destructive verb, or is a shell command. Otherwise it
-// returns "".
+// lineIfSuspiciousInstruction returns the line if it may be an instruction: it names a URL of another machine or
+// a path outside the workspace, has a destructive verb among its first words, is a destructive or shell command,
+// or gives a container or user the privileges of a host or cluster administrator. Otherwise it returns "".
 func (s *analysisState) lineIfSuspiciousInstruction(line string) string {
 	if line == "" {
 		return ""
@@ -313,8 +312,9 @@ func isDestructiveCommand(line string) bool {
 	return use.Understood && (use.Class == effect.Destructive || use.Class == effect.Privileged)
 }
 
-// isOutsideKnownFolders reports whether a path is outside the workspace, not temporary, and not in a folder of tools and
-// their caches.
+// isOutsideKnownFolders reports whether a path is outside the workspace, not temporary, and not in a folder of
+// tools and their caches. If includesOrdinaryFiles is false, it does so only for paths of credentials and of
+// files that run code later.
 func (s *analysisState) isOutsideKnownFolders(p string, isPattern, includesOrdinaryFiles bool) bool {
 	if s.workingFolderContext().IsInsideRoots(p, isPattern, false) {
 		return false

@@ -129,8 +129,8 @@ func (v variable) withUnknownContent(name string) variable {
 	return v
 }
 
-// lookup returns a variable's content, and whether the analysed text sets it. If several contents
-// are possible, the result is unknown; to walk code once for each of them, use state.walkEachVariableValue.
+// lookup returns a variable's content, and whether the analysed text sets it. If several contents are possible,
+// the result is unknown; to walk code once for each of them, use analysisState.walkEachVariableValue.
 func (s *analysisState) lookup(name string) (variableContent, bool) {
 	v := s.vars.get(name)
 	if len(v.possibleContents) > 1 {

@@ -20,13 +20,14 @@ import (
 // package sources.
 const maxWrittenFiles = 64
 
-// AnalyzeWrittenFile returns the effects that a text, written to a file with a canonical path, has once the file runs. It returns
-// only effects that need review at the time of writing: foreign code that runs, a remote shell, secrets that are sent,
-// and removal of the home folder or system folders. Other effects are judged when the file runs. A file that is never
-// run has no effect.
+// AnalyzeWrittenFile returns the effects that a text, written to a file with a canonical path, has later. It
+// returns only effects that need review at the time of writing: unusual package sources and settings that run
+// code; a remote shell, secrets that are sent and removal of the home folder; in files that start automatically
+// or without further commands, also foreign code that runs and removal of other folders outside the workspace;
+// in files that start automatically, also tampering with shield. Other effects are judged when the file runs.
 //
-// Effects of files that start automatically keep their kind; those of other files become RunCode or Destroy effects
-// with the cause CauseWrittenCodeRunsLater.
+// In files that start automatically, a remote shell, sent secrets and tampering keep their kind. The other
+// effects of code become RunCode or DestroyData effects with the cause CauseWrittenCodeRunsLater.
 func AnalyzeWrittenFile(file, text string, at *effect.PathContext) []effect.Effect {
 	return analyzeWrittenFile(file, text, at, false)
 }

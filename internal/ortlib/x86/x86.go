@@ -1,7 +1,7 @@
-// Package x86 rewrites x86-64 machine code so that it compresses better. In instructions that call
-// a function or access memory relative to the instruction pointer, it replaces the relative address
-// by an absolute position in the file. Equal targets then have equal bytes, which makes a large
-// library a sixth smaller. xz does the same.
+// Package x86 rewrites x86-64 machine code so that it compresses better. In instructions that call a function or
+// access memory relative to the instruction pointer, it replaces the relative address by an absolute position in
+// the file. Equal targets then have equal bytes, which makes a large library a sixth smaller. xz does the same
+// for calls and jumps.
 package x86
 
 import "encoding/binary"

@@ -1,5 +1,5 @@
-// Command gen compiles rules/*.yaml into rules_gen.go. It reports the position of a rule that violates the
-// schema of rules/README.md.
+// Command gen compiles rules/*.yaml into rules_gen.go. For a rule that violates the schema of rules/README.md,
+// it reports the file and the rule's id, or the position if the YAML cannot be decoded.
 package main
 
 import (

@@ -188,8 +188,8 @@ func (r *rule) validateFields() error {
 	return errors.Join(errs...)
 }
 
-// validateClause checks a clause. A clause that selects a rule needs a program or literals, otherwise it would be
-// compared with every command.
+// validateClause checks a clause. A clause that selects a rule by execute effects needs a program, a harm or
+// arguments with literals, otherwise it would be compared with every command.
 func (c *clause) validateClause(isTriggerClause bool) error {
 	for _, expr := range []string{c.Args, c.ExcludedArgsPattern} {
 		if _, err := regexp.Compile(expr); err != nil {

@@ -94,8 +94,8 @@ func badStatusScenarios() []Scenario {
 	return list
 }
 
-// badEnvelopeScenarios return scenarios in which the verdict is valid, but the JSON response of the
-// model service around it is altered.
+// badEnvelopeScenarios returns scenarios in which the JSON response of the model service around a valid verdict
+// is altered, or in which the content of the response is not a text.
 func badEnvelopeScenarios() []Scenario {
 	blocked := jsonStringLiteral(`{"decision":"BLOCK","confidence":1,"reasoning":"no","canary":""}`)
 	list := []Scenario{

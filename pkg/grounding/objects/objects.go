@@ -400,8 +400,8 @@ func readsWorkspaceFile(c *analysis.ActionCase, run *effect.Effect, name string)
 	})
 }
 
-// MatchedName returns the name of n that the user has used in a prompt; "" if there is none.
-// toStoredName converts a name to the form in which names of the prompt are stored.
+// MatchedName returns the name of n by which the user has asked for its operation in a prompt; "" if there is
+// none. toStoredName converts a name to the form in which names of the prompt are stored.
 func (n *ObjectUserMustName) MatchedName(named []grounding.PromptNamedObject, toStoredName func(string) string) string {
 	for i := range named {
 		x := &named[i]
@@ -415,8 +415,8 @@ func (n *ObjectUserMustName) MatchedName(named []grounding.PromptNamedObject, to
 	return ""
 }
 
-// ForbiddenObjectName returns the name of an object of an action for which the user has forbidden the operation; "" if
-// there is none. All effects are checked.
+// ForbiddenObjectName returns the name of an object of an action for which the user has forbidden the operation;
+// "" if there is none. All effects are checked, except reads of files and folders, and programs that only read.
 func ForbiddenObjectName(c *analysis.ActionCase, named []grounding.PromptNamedObject, toStoredName func(string) string) string {
 	if !slices.ContainsFunc(named, func(n grounding.PromptNamedObject) bool { return n.AreOperationsForbidden }) {
 		return ""

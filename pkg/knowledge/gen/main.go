@@ -229,9 +229,9 @@ var (
 	// digits and characters of "_.-" before the keyword. The start is removed, since searching for this text
 	// takes most of the time.
 	gitleaksKeywordPrefixPattern = regexp.MustCompile(`^(?:\(\?i\))?\[\\w\.-\]\{0,50\}\?(?:\(\?i:\[\\w\.-\]\{0,50\}\?)?`)
-	// gitleaksTerminatorPattern matches the part of a gitleaks expression that requires a quote, white space, ";" or the
-	// end of the text after a secret. Its replacement also finds a secret before the "&" of a query, the "," of
-	// a list, ")" and so on.
+	// gitleaksTerminatorPattern matches the part of a gitleaks expression that requires a quote, white space,
+	// ";", an escaped line break or the end of the text after a secret. Its replacement also finds a secret
+	// before the "&" of a query, the "," of a list, ")" and so on.
 	gitleaksTerminatorPattern = regexp.MustCompile(`\(\?:\[\\x60'"\\s;\]\|\\\\\[nr\]\|\$(?:\|\\b)?\)`)
 )
 

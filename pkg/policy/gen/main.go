@@ -89,10 +89,10 @@ func generatePresetsSource(files fs.FS) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// orderCoreBaseAndPresetRules puts the rules of the policies core and base and of a preset in order. The preset's
-// verify rules for tier 3 come before the verify rules of base, which ask for a lower tier; its
-// other verify rules come after them, because the reasons in base are more specific. A preset rule
-// that has only exceptions adds them to the base rule of the same name.
+// orderCoreBaseAndPresetRules puts the rules of the policies core and base and of a preset in order. The
+// preset's verify rules for tier 3 come before the verify rules of base, most of which ask for a lower tier; its
+// other verify rules come after them, because the reasons in base are more specific. A preset rule that has only
+// exceptions adds them to the base rule of the same name.
 func orderCoreBaseAndPresetRules(core, base, presetRules rulefile.PolicyRuleLists) (rulefile.PolicyRuleLists, error) {
 	var before, after, amends []rulefile.Rule
 	for _, r := range presetRules.Verify {

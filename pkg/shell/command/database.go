@@ -6,8 +6,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// remoteDatabaseHost returns the first database host in the arguments that is a remote machine and not for development or
-// tests; "" if there is none. If the command always works on another machine, it returns the program's name.
+// remoteDatabaseHost returns the first host or URL in the arguments that names a database on a remote machine
+// and not for development or tests; "" if there is none. If the command always works on another machine, it
+// returns the program's name.
 func (r *argParser) remoteDatabaseHost() string {
 	if r.remoteService() != "database" {
 		return ""

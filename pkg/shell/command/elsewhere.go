@@ -248,9 +248,9 @@ func (r *argParser) addRemoteTargetsFromOptions() {
 	}
 }
 
-// areInTestEnvironment reports whether remote targets, such as hosts, are for development or tests: at
-// least one name says so, no name says production, and all names are known. target is the name that
-// decided this, or else the first name.
+// areInTestEnvironment reports whether remote targets, such as hosts, are for development or tests: at least one
+// name says so, no name says production, and all names are known. target is the name that decided this, or else
+// the last name.
 func areInTestEnvironment(places []Word) (target string, is bool) {
 	for _, w := range places {
 		if target == "" || !is {

@@ -8,11 +8,13 @@ import (
 	"github.com/shieldcli/shield/pkg/knowledge"
 )
 
-// CodeRunByEnvVariable returns the command or code that programs run because an environment
-// variable is set, such as PAGER, LD_PRELOAD or GIT_SSH_COMMAND. setting has the form NAME=VALUE.
-// Besides code languages, Language can be one of four kinds of values: "place" (files or folders,
-// separated by ":", from which programs load settings or code), "output" (a file that they write),
-// "source" (URLs of package sources) and "check" (a setting that disables a check).
+// CodeRunByEnvVariable returns the command or code that programs run because an environment variable is set,
+// such as PAGER, LD_PRELOAD or GIT_SSH_COMMAND. setting has the form NAME=VALUE. Besides code languages,
+// Language can be a kind of value that is not code: "place" (files or folders, separated by ":", from which
+// programs load settings or code), "tools" (like place, but only shared folders count), "home" (the folder of
+// all settings), "output" (a file that they write), "source" (URLs of package sources), "server" (the machine
+// that clients work with), "options" (options that a program adds to its own), "build" (a file or folder in
+// which builds put their results) and "check" (a setting that disables a check).
 func CodeRunByEnvVariable(setting Word) (n NestedCommandOrCode, ok bool) {
 	i := strings.IndexByte(setting.Text, '=')
 	if i <= 0 || i == len(setting.Text)-1 {

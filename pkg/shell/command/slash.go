@@ -6,8 +6,9 @@ import (
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
-// WindowsProgramTableName returns the entry of the program that Windows runs under a name, and whether it is a Windows program.
-// Some share their name with a program of other systems, such as find: they are listed as cmd:find.
+// WindowsProgramTableName returns the name of the entry for the program that Windows runs under a name, and
+// whether it is a Windows program. Some share their name with a program of other systems, such as find: they are
+// listed as cmd:find.
 func WindowsProgramTableName(name string) (programTableName string, isWindowsProgram bool) {
 	name = strings.ToLower(name)
 	if programTableName = "cmd:" + name; findEntry(programs[:], programTableName) != nil {

@@ -1,3 +1,3 @@
-// Package dialect translates command lines of interactive shells outside the POSIX family into equivalent text for
-// package shell, or reports that it cannot.
+// Package dialect translates command lines of interactive fish and zsh shells into equivalent text for package
+// shell, or reports that it cannot.
 package dialect

@@ -35,7 +35,7 @@ type Host struct {
 	SessionHasNoUserJQ         string      `yaml:"headless"`   // jq: {env, process}, the hook's environment variables and the host's process → whether a session has no user; "" if unknown
 	NeutralResponseJQ          string      `yaml:"neutral"`    // jq: {event, id} → the response that leaves a call to the host's own permissions, or a result unchanged; "" prints nothing
 	ReadToolResultJQ           string      `yaml:"result"`     // jq: the input of an event after a tool has run → {result, files, agent}: the tool's result, the changed files, and the sub-agent; null if absent
-	ReplaceResultResponseJQ    string      `yaml:"replace"`    // jq: {event, id, tool, result, text, withheld} → the response that replaces a result for the agent; text is result as a string, withheld is the reason if the result is withheld. null if this result cannot be replaced; "" if none can
+	ReplaceResultResponseJQ    string      `yaml:"replace"`    // jq: {event, id, tool, result, text, withheld} → the response that replaces a result for the agent; withheld says whether the result is withheld; text is then the reason, and otherwise result as a string. null if this result cannot be replaced; "" if none can
 	UnexaminedResultResponseJQ string      `yaml:"lost"`       // jq: {reason} → the response that keeps the agent from reading a result that could not be examined
 	ShowTextResponseJQ         string      `yaml:"said"`       // jq: {event, text} → the response that shows the user a text at an event at which the agent stops
 	RunsHooksInUserShell       bool        `yaml:"userShell"`  // the host runs the command line in the user's own shell, which can be incompatible with sh
