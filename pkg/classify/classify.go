@@ -215,7 +215,10 @@ func (k *Classifier) classifyExecutedFiles(ctx context.Context, c *analysis.Acti
 		switch {
 		case said.err != nil:
 			return said
-		case !said.isModelLabelSafe && !said.isTextTooLongForModel:
+		case said.isTextTooLongForModel:
+			said.Reasoning = "model: the code of " + redact.TruncateAndReplaceControlChars(f.Path, 80) + " is too long for the model; read it first, then ask the user"
+			return said
+		case !said.isModelLabelSafe:
 			said.RequiredAuthority = verdict.AuthorityEvaluator
 			said.Reasoning = "model: the code of " + redact.TruncateAndReplaceControlChars(f.Path, 80) + " might be an attack; read it first, then ask the user"
 			return said

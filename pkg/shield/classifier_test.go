@@ -2,9 +2,11 @@ package shield
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -140,6 +142,39 @@ func TestHeuristicsOnly(t *testing.T) {
 		trail := o.Trail()
 		if len(trail) != 1 || trail[0].JudgeName != "heuristic" || strings.Contains(trail[0].Reasoning, p.UnusableModelOrPolicyNote()) != said {
 			t.Errorf("%s: %+v", command, trail)
+		}
+	}
+}
+
+// TestScriptTooLongForModel checks that the code of a script is not taken for harmless because the model cannot read it whole.
+func TestScriptTooLongForModel(t *testing.T) {
+	t.Parallel()
+	if !ortlib.Available() {
+		t.Skip("this build has no ONNX Runtime")
+	}
+	dir := t.TempDir()
+	for name, functions := range map[string]int{"small.py": 20, "long.py": 1500} {
+		var text strings.Builder
+		for i := range functions {
+			fmt.Fprintf(&text, "def f%d(x):\n    return x + %d\n\n", i, i)
+		}
+		text.WriteString("print(f1(2))\n")
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := NewPipeline(Config{PolicyNameOrPath: "offline", Settings: with(config.Classifier{ModelNameOrDir: "default"}), CacheDir: t.TempDir(), Home: t.TempDir(), WorkingDir: dir, WorkspaceRoots: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, allowed := range map[string]bool{"small.py": true, "long.py": false} {
+		a, err := action.Parse([]byte(`{"type":"execute_command","payload":{"command":"python3 ` + name + `"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := p.Evaluate(t.Context(), a)
+		if got := v.Decision == verdict.Allow; got != allowed || !allowed && !strings.Contains(v.Reasoning, "too long for the model") {
+			t.Errorf("%s: %s %s", name, v.Decision, v.Reasoning)
 		}
 	}
 }
