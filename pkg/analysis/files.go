@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/shieldcli/shield/internal/packed"
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // localFileInspector looks at local files for an analysis: it follows symbolic links and reads scripts. All its
@@ -179,7 +180,7 @@ func (f *localFileInspector) readScript(path string) ([]byte, error) {
 	}
 	if text, err, known := f.overlayText(real); known {
 		if len(text) > maxScriptBytes {
-			return nil, errPathNotInspected
+			return nil, effect.ErrScriptTooLarge
 		}
 		return text, err
 	}
@@ -188,12 +189,12 @@ func (f *localFileInspector) readScript(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || info.Size() > maxScriptBytes {
-		return nil, errPathNotInspected
-	}
 	text, err := io.ReadAll(io.LimitReader(file, maxScriptBytes+1))
-	if err != nil || len(text) > maxScriptBytes {
+	switch {
+	case err != nil:
 		return nil, errPathNotInspected
+	case len(text) > maxScriptBytes:
+		return nil, effect.ErrScriptTooLarge
 	}
 	return text, nil
 }

@@ -3,11 +3,14 @@
 package analysis
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/shieldcli/shield/pkg/effect"
 )
 
 // folder returns an empty folder by its real name.
@@ -152,6 +155,9 @@ func TestScript(t *testing.T) {
 		if _, err := f.readScript(dir + name); (err == nil) != want {
 			t.Errorf("script(%q): %v", name, err)
 		}
+	}
+	if _, err := f.readScript(dir + "/big.sh"); !errors.Is(err, effect.ErrScriptTooLarge) {
+		t.Errorf("a large script: %v", err)
 	}
 	if _, err := f.readScript("/dev/zero"); err == nil {
 		t.Error("a device is read")

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,9 @@ import (
 // approval page, HOST:PORT, on one line. It exists once the page has been served. An agent must not
 // send requests to this address, because they could answer questions.
 const ApprovalPageAddressFile = "page.address"
+
+// ErrScriptTooLarge means that a script is larger than 64 KiB, the most that is read.
+var ErrScriptTooLarge = errors.New("the script is larger than 64 KiB")
 
 // A PathContext is the context in which an action is judged: it defines relative paths, "~" and the
 // workspace. The zero PathContext knows nothing and is the strictest. Goroutines may share a
@@ -30,8 +34,8 @@ type PathContext struct {
 	NewCachedLinkResolver func() func(path string) string
 
 	// ReadScript reads a local script that would be executed, by canonical path. Its error is [io/fs.ErrNotExist]
-	// if the file certainly does not exist, and another error if it is not a regular file, is larger than 64
-	// KiB, or is not on a local file system. nil reads nothing.
+	// if the file certainly does not exist, [ErrScriptTooLarge] if it is larger than 64 KiB, and another error if it
+	// is not a regular file or is not on a local file system. nil reads nothing.
 	ReadScript func(path string) ([]byte, error)
 
 	// ListArchive returns the members of an archive, by canonical path. Its errors are those of

@@ -592,6 +592,9 @@ func (s *analysisState) readAndWalkScriptFile(f abstract.Value, canonicalPath, l
 	case errors.Is(err, fs.ErrNotExist):
 		s.emitUnknownEffect(effect.CauseMissingScript, "the script "+abstract.ClipForMessage(f.String())+" does not exist", at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
+	case errors.Is(err, effect.ErrScriptTooLarge):
+		s.emitUnknownEffect(effect.CauseUnreadScript, "the script "+abstract.ClipForMessage(f.String())+" is larger than 64 KiB, which shield does not read; instead: ask the user to run it", at)
+		return abstract.Unknown("…", abstract.TaintUnknownText)
 	case err != nil:
 		s.emitUnknownEffect(effect.CauseUnreadScript, "cannot read the script "+abstract.ClipForMessage(f.String()), at)
 		return abstract.Unknown("…", abstract.TaintUnknownText)
