@@ -59,9 +59,9 @@ func (p *Pipeline) askUserInsteadOfEvaluator(c *analysis.ActionCase, earlierQues
 }
 
 // userOnlyQuestionStep returns the step whose question only the user may answer, nil if the evaluator may
-// answer. Such questions are about privilege, credentials, destruction or access on other machines,
-// persistence, foreign code, shield itself, unknown effects, or data leaving the machine after
-// untrusted text came in.
+// answer. Such questions are, for example, about privilege, credentials, personal data, destroyed data, access
+// to other machines, system settings, persistence, foreign code, shield itself, unknown effects, or data leaving
+// the machine after untrusted text came in.
 func userOnlyQuestionStep(c *analysis.ActionCase) *verdict.TierStep {
 	by := escalatingStep(c.EarlierTierSteps, TierPolicy, TierApprove)
 	if by == nil {
@@ -86,8 +86,8 @@ var userOnlyQuestionRules = []string{
 	"sends_after_secrets", "sends_private_after_foreign_text", "ask_after_foreign_text",
 }
 
-// evaluatorAllowableHarms are the harms that the evaluator may allow. They affect only the user's
-// own work on this machine, which undo or git may restore, or they reveal only little information.
+// evaluatorAllowableHarms are the harms that the evaluator may allow. They affect the user's own work, files and
+// processes on this machine, list accounts or hardware, or upload files.
 var evaluatorAllowableHarms = []effect.Harm{effect.DiscardsUnpublishedWork, effect.ConcealsChanges, effect.HidesFiles, effect.HaltsMachine, effect.EnumeratesAccounts, effect.UploadsFiles}
 
 // isEffectOnlyUserCanAllow reports whether only the user may allow an effect.

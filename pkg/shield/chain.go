@@ -98,11 +98,11 @@ func (o *VerdictWithLogData) estimatedBytes() int {
 	return n
 }
 
-// judgeAndSealWithMAC sends a request through the tiers of a range, in order, until one decides.
-// Before it asks an evaluator or a person, the rules of lower tiers that have not judged the
-// request yet may block it or ask for a higher tier; they cannot allow it. It always returns a
-// verdict: any failure is a BLOCK. The verdict must not be shown before its log entry and its
-// session data are stored, because a failure to store them makes it a BLOCK.
+// judgeAndSealWithMAC sends a request through the tiers of a range, in order, until one decides. Before it asks
+// an evaluator or a person, the rules of lower tiers that have not judged the request yet may block it or ask
+// for a higher tier; they cannot allow it. It always returns a verdict: a failure is a BLOCK, unless the
+// settings (fail_closed) or a person who can be asked allow another answer. The verdict must not be shown before
+// its log entry and its session data are stored, because a failure to store them makes it a BLOCK.
 func (p *Pipeline) judgeAndSealWithMAC(ctx context.Context, it judgeRequest, r TierRange) VerdictWithLogData {
 	var o VerdictWithLogData
 	start := p.now()
@@ -257,9 +257,9 @@ func (it *judgeRequest) needsLaterTier(v verdict.Verdict, in TierRange) bool {
 	return it.StopsAfterClassifierTier && v.Decision == verdict.Escalate && in.Last > TierClassify
 }
 
-// judgePolicyTier asks Tier 0 when the item's turn has come. It then adds the effects of the action
-// to the session, unless only later tiers can say whether the action runs. analyzedBeforeTurn means
-// that the case was analysed before its turn.
+// judgePolicyTier asks Tier 0 when the item's turn has come. In a stream, it then adds the effects of the action
+// to the session, unless the action is denied: the next action is judged before the later tiers have judged this
+// one. analyzedBeforeTurn means that the case was analysed before its turn.
 func (p *Pipeline) judgePolicyTier(ctx context.Context, it *judgeRequest, c *analysis.ActionCase, memory *sessionMemory, analyzedBeforeTurn bool) (verdict.Verdict, *analysis.ActionCase) {
 	it.PolicyTierQueueSlot.wait()
 	if analyzedBeforeTurn {

@@ -181,7 +181,7 @@ func (p *Pipeline) mustAskDespiteAdvanceApproval(ctx context.Context, c *analysi
 }
 
 // objectsMentionedByUser returns the objects of a case that the session's user mentioned. It leaves out objects
-// that an untrusted text mentions too.
+// that an untrusted text mentions too, but not an object that the user said not to change.
 func (p *Pipeline) objectsMentionedByUser(ctx context.Context, c *analysis.ActionCase, r *sessionMemory) (out []analysis.UserMentionedObject) {
 	if !p.isSessionOfAgentHost(r) || r.loadSession().Err() != nil {
 		return nil

@@ -51,8 +51,8 @@ func (p *Pipeline) newEvaluator(cfg Config, canAskPerson func() bool) (*evaluate
 	return evaluate.New(opts)
 }
 
-// A NamedModelProvider is a provider, supplied by a program, that names the model it asks. An exam
-// of that model stays valid until the name changes.
+// A NamedModelProvider is a provider, supplied by a program, that names the model it asks. An exam of that model
+// does not count for a model with another name.
 type NamedModelProvider interface {
 	evaluate.ModelProvider
 	Identity() string

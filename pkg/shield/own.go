@@ -114,9 +114,9 @@ func (cfg *Config) absolutePaths(paths ...string) (out []string) {
 	return out
 }
 
-// parentFolders returns the parent folders of some files, and those of them that are symbolic links
-// or do not exist: by replacing one of these, an agent could make shield find other files below it.
-// The home folder and its parents are left out.
+// parentFolders returns the parent folders of some files, and those of them that are symbolic links or do not
+// exist: by replacing one of these, an agent could make shield find other files below it. The root and the home
+// folder are left out, and for files in the home folder also its parents.
 func (cfg *Config) parentFolders(files []string) (parents, linkedOrMissingParents []string) {
 	seen := map[string]bool{cfg.Home: true}
 	for _, p := range files {

@@ -12,10 +12,9 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// maxAuditEntryWriteWait is the maximum time to wait until an audit log entry is on the disk. It is shorter
-// than the time that a host waits after its hook's deadline, because a host that gives up runs the
-// tool. It is longer than the timeouts of the locks that an entry needs, because their errors are
-// more specific.
+// maxAuditEntryWriteWait is the maximum time to wait until an audit log entry is on the disk. It is shorter than
+// the time that a host waits after its hook's deadline, because a host that gives up runs the tool. The locks
+// that an entry needs may wait longer; the error then names the lock that is held, see explainLockTimeout.
 const maxAuditEntryWriteWait = 5 * time.Second
 
 // queueLogEntry queues the log entry of a verdict for the audit log without waiting, in the order

@@ -9,11 +9,12 @@ import (
 	"github.com/shieldcli/shield/pkg/verdict"
 )
 
-// A Tier judges one case: an action, its analysis and what earlier tiers said. It returns ESCALATE to
-// leave the decision to the next tier. An error or a panic becomes a BLOCK.
+// A Tier judges one case: an action, its analysis and what earlier tiers said. It returns ESCALATE to leave the
+// decision to the next tier. An error or a panic becomes a BLOCK.
 //
-// A tier sets Decision, Confidence, Reasoning, Rule, NextTier, Degraded and Error, and Trail if it
-// consists of several classifiers; the pipeline sets the other fields.
+// A tier sets Decision, Confidence, Reasoning, ReasoningCannotLeakActionText, Rule, NextTier,
+// IsAllowedDespiteFailure and ErrorCode, and Trail if it consists of several classifiers. Tier 2 also sets
+// EvaluatorPromptHash, and Tier 3 AnswerChannel and AnsweredBy. The pipeline sets the other fields.
 type Tier interface {
 	Judge(ctx context.Context, c *analysis.ActionCase) (verdict.Verdict, error)
 }

@@ -80,13 +80,13 @@ func (e *ReadError) Error() string { return "read: " + e.Err.Error() }
 // Unwrap returns the source's error.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// JudgeStream judges the records of a source and passes the results to a sink. It gives a result for each
-// record that it reads, if the sink accepts it; any failure is a BLOCK. When ctx ends, it stops
-// reading and blocks what was read. It reads only a bounded number of bytes and records ahead of the
-// sink.
+// JudgeStream judges the records of a source and passes the results to a sink. It gives a result for each record
+// that it reads, if the sink accepts it, also after a failure: see [Pipeline.EvaluateThroughTier]. When ctx
+// ends, it stops reading and blocks what was read. It reads only a bounded number of bytes and records ahead of
+// the sink.
 //
-// The error is the sink's, a [*ReadError], or that of ctx. A goroutine blocked in the source then
-// stays until the source returns.
+// The error is the sink's, a [*ReadError], or that of ctx; or opts.Tiers is not a range of tiers. A goroutine
+// blocked in the source then stays until the source returns.
 func (p *Pipeline) JudgeStream(ctx context.Context, in InputRecordSource, out ResultSink, opts StreamOptions) error {
 	if r := opts.Tiers; r.First < TierPolicy || r.Last > TierApprove || r.First > r.Last {
 		return fmt.Errorf("tiers %d to %d do not exist; choose from 0 to 3", r.First, r.Last)
@@ -315,8 +315,8 @@ func (f *inputRecordStream) writeResults(ctx context.Context, out ResultSink, re
 	return nil
 }
 
-// EvaluateThroughTier judges an action in the tiers up to and including lastTier. It always returns
-// a verdict; any failure is a BLOCK.
+// EvaluateThroughTier judges an action in the tiers up to and including lastTier. It always returns a verdict; a
+// failure is a BLOCK, unless the settings (fail_closed) or a person who can be asked allow another answer.
 func (p *Pipeline) EvaluateThroughTier(ctx context.Context, a *action.Action, lastTier int) VerdictWithLogData {
 	if lastTier < TierPolicy || lastTier > TierApprove {
 		return p.refuseRecord(1, "tier", fmt.Sprintf("tier %d does not exist; choose from 0 to 3", lastTier))

@@ -55,8 +55,8 @@ func lockHolderDescription(path string) string {
 	return flock.DescribeLockHolderProcess(f)
 }
 
-// checkStateFile rejects, before it is mapped into memory, a state file that other users can change, that
-// has a second hard link, or that has an impossible size.
+// checkStateFile rejects, before it is mapped into memory, a state file that is not a regular file, that other
+// users can access, that has a second hard link, or that has an impossible size.
 func checkStateFile(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -347,9 +347,9 @@ func (s *Store) List() ([]BackupSet, error) {
 	return out, err
 }
 
-// Prune deletes the sets that are older than keep, and unfinished ones. Unless keep is 0, young sets
-// and those of a session with a young set stay, see [Limits]. It returns how many were deleted, and
-// their bytes.
+// Prune deletes the sets that are older than keep, and those that have been unfinished for an hour. Unless keep
+// is 0, young sets and those of a session with a young set stay, see [Limits]. It returns how many were deleted,
+// and their bytes; unfinished sets are not counted.
 func (s *Store) Prune(ctx context.Context, keep time.Duration) (dropped int, bytes int64, err error) {
 	if _, err := os.Stat(s.options.Dir); errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, nil

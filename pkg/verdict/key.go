@@ -20,12 +20,12 @@ const KeySize = 32
 // KeyFile is the name of the key file in the state folder.
 const KeyFile = "seal.key"
 
-// LoadKey reads the key for seals from the state folder dir. On first use it creates the folder, with mode
-// 0700, and the key, with mode 0600. Concurrent processes all get the same key.
+// LoadKey reads the key for seals from the state folder dir. On first use it creates the folder, with mode 0700,
+// and the key, with mode 0600. Concurrent processes all get the same key.
 //
-// LoadKey returns an error for a key that other users could have read or replaced: a key that is not a
-// regular file of 32 bytes, belongs to a user other than this one and root or is accessible to group or
-// others, and any key in a folder that they can write to.
+// LoadKey returns an error for a key that other users could have read or replaced: a key that is not a regular
+// file of 32 bytes, has several hard links, belongs to a user other than this one and root or is accessible to
+// group or others, and any key in a folder that they can write to.
 func LoadKey(dir string) (key [KeySize]byte, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return key, fmt.Errorf("create state folder: %w", err)

@@ -92,8 +92,9 @@ func (p *analyzer) walkCommand(name, in abstract.Value) abstract.Value {
 	return p.analysisContext.DeliverOutput(io, out)
 }
 
-// hasUnixOptions reports whether an argument looks like bundled Unix options such as -rf: it has at
-// most three letters, and no parameter of the cmdlet begins with them.
+// hasUnixOptions reports whether an argument looks like bundled Unix options such as -rf: it has at most three
+// letters, no parameter of the cmdlet begins with them, and they are not the short name of a parameter that all
+// cmdlets have.
 func hasUnixOptions(args []psArg) bool {
 	for _, a := range args {
 		if a.param != "" && a.use == paramUseUnlisted && len(a.param) < 4 && !commonParameterAliases[a.param] {

@@ -11,8 +11,8 @@ import (
 // maxTypeNameBytes is the maximum length of a type name in bytes.
 const maxTypeNameBytes = 512
 
-// parseTypeName parses [name], which can be nested: [List[int]]. It returns the text in the brackets in lower case; ok
-// is false if they are not closed.
+// parseTypeName parses [name], which can be nested: [List[int]]. It returns the text in lower case without the
+// brackets and spaces at its ends: list[int for [List[int]]. ok is false if the text has no closing bracket.
 func (p *analyzer) parseTypeName() (name string, ok bool) {
 	end := p.findTypeEnd()
 	if end < 0 {

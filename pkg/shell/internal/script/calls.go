@@ -273,8 +273,8 @@ func (p *script) recordCallEffect(r callEffect, dottedName string, first operand
 	return result
 }
 
-// dropNonArgvArguments drops the arguments of exec and spawn calls that are not words of the command: the mode of os.spawnl,
-// and a repeated program name.
+// dropNonArgvArguments drops the arguments of exec and spawn calls that are not words of the command: the mode
+// of os.spawnl, a repeated program name, and options objects.
 func dropNonArgvArguments(dottedName string, args []operand) []operand {
 	last := dottedName[strings.LastIndexByte(dottedName, '.')+1:]
 	if last == "Command" && len(args) > 1 { // Deno: the arguments are in an options object

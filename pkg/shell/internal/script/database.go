@@ -9,8 +9,8 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/abstract"
 )
 
-// localOrTestDatabasePattern matches code that uses a database in memory, in a local file, or for tests: deletions there affect
-// only the program's own data.
+// localOrTestDatabasePattern matches code that uses a database in memory, in a local file, on localhost, or for
+// tests: deletions there are not reported.
 var localOrTestDatabasePattern = prefilter.LazyRegexp(`(?i)sqlite|:memory:|duckdb|in_memory|fakeredis|mongomock|testcontainers|localhost|127\.0\.0\.1|\w_test\b|\btest_?db`)
 
 // recordQuery reports the data that an SQL statement deletes.

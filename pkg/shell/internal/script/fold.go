@@ -10,8 +10,9 @@ import (
 	"github.com/shieldcli/shield/pkg/shell/internal/plain"
 )
 
-// computeCallResult computes the result of a call if its arguments are known and the function is
-// one that it implements, such as chr or os.path.join; otherwise the second result is false.
+// computeCallResult computes the result of a call of a function that it implements, such as chr or os.path.join;
+// the second result is false if it cannot. A function that decodes text has an unknown value as its result if it
+// cannot decode its argument.
 func (p *script) computeCallResult(dottedName string, args []operand) (operand, bool) {
 	last := dottedName[strings.LastIndexByte(dottedName, '.')+1:]
 	one := operand{}
@@ -83,8 +84,9 @@ func (p *script) computeCallResult(dottedName string, args []operand) (operand, 
 	return operand{}, false
 }
 
-// computeDecodingCall computes the result of a function that decodes text, such as b64decode; if it
-// cannot decode the text, out is an unknown value. isDecoder is false for all other functions.
+// computeDecodingCall computes the result of a function that decodes text, such as b64decode; if it cannot
+// decode the text, out is an unknown value, except for pack, for which isComputed is false. isDecoder is false
+// for all other functions.
 func (p *script) computeDecodingCall(functionName, dottedName string, args []operand, isFirstArgKnown bool) (out operand, isComputed, isDecoder bool) {
 	one := operand{}
 	if len(args) > 0 {

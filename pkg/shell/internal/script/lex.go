@@ -726,8 +726,8 @@ func (l *lexer) lexRustRawString(rest string) bool {
 	return true
 }
 
-// isPerlHashKeyOrName reports whether the word of n bytes at the current position is a Perl hash key, or a name after a sigil,
-// an arrow or sub.
+// isPerlHashKeyOrName reports whether the word of n bytes at the current position is a Perl hash key, a name
+// after a sigil, an arrow, :: or sub, or the file test -s.
 func (l *lexer) isPerlHashKeyOrName(wordBytes int) bool {
 	after := strings.TrimLeft(l.text[l.pos+wordBytes:], " \t\r\n")
 	if strings.HasPrefix(after, "=>") {
