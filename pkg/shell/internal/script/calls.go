@@ -303,7 +303,7 @@ func dropNonArgvArguments(dottedName string, args []operand) []operand {
 	}
 	kept := args[:0:0]
 	for _, a := range args {
-		if !(a.isList && len(kept) > 0 && len(a.elements) > 0 && a.elements[0].dottedName != "") {
+		if !(a.isBraced && len(kept) > 0) {
 			kept = append(kept, a)
 		}
 	}

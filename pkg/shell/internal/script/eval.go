@@ -390,7 +390,7 @@ func (p *script) parseBracket(open string) operand {
 	case "{":
 		closing = "}"
 	}
-	o, mark := operand{isList: true}, len(p.listElementStack)
+	o, mark := operand{isList: true, isBraced: open == "{"}, len(p.listElementStack)
 	for p.pos < len(p.tokens) && !p.isNextPunctuation(closing) && !p.analysisContext.IsAnalysisAborted() {
 		start := p.pos
 		e := p.parseExpression()

@@ -42,6 +42,7 @@ type operand struct {
 	loopVariableValues     []operand // the values of a loop variable, whose own value is unknown
 	dottedName             string    // dotted name, if it refers to a module, function or object
 	isList                 bool
+	isBraced               bool // a list in braces: a dictionary, an options object or a block
 	nestedListElementCount int  // number of values in a list and the lists in it
 	isUsedByCall           bool // the value needs no check as a path or URL: it is the result of a call or operation, or was checked when it was assigned
 	isArchive              bool // the value is an archive that the code has opened; Value is its path
