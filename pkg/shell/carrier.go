@@ -108,15 +108,12 @@ type bindMount struct{ hostPath, containerPath string }
 
 // parseBindMounts returns the bind mounts of a container, without those of -v that are read-only.
 // If the container's working folder is in one of them, the last entry has the host path of the
-// working folder and the containerPath "".
+// working folder and the containerPath "". A -w of the command in the container is not told from one
+// of the container, so the first folder that is in a bind mount counts.
 func parseBindMounts(argv []abstract.Value) (out []bindMount) {
-	folder := ""
+	var folders []string
 	for i := 1; i < len(argv); i++ {
-		option, value, attached := strings.Cut(argv[i].Text, "=")
-		if !attached && i+1 < len(argv) {
-			value = argv[i+1].Text
-		}
-		switch option {
+		switch option, value := containerOption(argv[i:]); option {
 		case "-v", "--volume":
 			if parts := strings.Split(value, ":"); len(parts) > 1 && strings.HasPrefix(parts[1], "/") && strings.ContainsAny(parts[0], "/.~") && (len(parts) < 3 || !strings.Contains(parts[2], "ro")) {
 				out = append(out, bindMount{parts[0], path.Clean(parts[1])})
@@ -135,13 +132,38 @@ func parseBindMounts(argv []abstract.Value) (out []bindMount) {
 				out = append(out, b)
 			}
 		case "-w", "--workdir":
-			folder = path.Clean(value)
+			folders = append(folders, path.Clean(value))
 		}
 	}
-	if here, ok := hostPathOf(out, folder); ok {
-		out = append(out, bindMount{here, ""})
+	for _, folder := range folders {
+		if here, ok := hostPathOf(out, folder); ok {
+			return append(out, bindMount{here, ""})
+		}
 	}
 	return out
+}
+
+// containerFlags are the one-letter options of container engines that have no value, so that other letters can
+// follow them in the same word.
+const containerFlags = "DPTdiqt"
+
+// containerOption returns the option in the first of some arguments of a container engine, and its value, which may
+// be the next argument. One-letter options can be grouped, and a value attached: -itv VALUE, -itvVALUE, -itv=VALUE.
+func containerOption(args []abstract.Value) (name, value string) {
+	name, value, attached := strings.Cut(args[0].Text, "=")
+	if len(name) > 1 && name[0] == '-' && name[1] != '-' {
+		letters := strings.TrimLeft(args[0].Text[1:], containerFlags)
+		if letters == "" || letters[0] == '=' {
+			return "", ""
+		}
+		name, value = "-"+letters[:1], letters[1:]
+		attached = value != ""
+		value = strings.TrimPrefix(value, "=")
+	}
+	if !attached && len(args) > 1 {
+		value = args[1].Text
+	}
+	return name, value
 }
 
 // hostPathOf returns the path on this machine of a path in a container.
@@ -164,21 +186,18 @@ func hostPathOf(binds []bindMount, p string) (here string, ok bool) {
 
 // mountsNamedVolume reports whether a container mounts a named volume of the container engine.
 func mountsNamedVolume(argv []abstract.Value) bool {
-	for i, v := range argv[1:] {
-		if option, _, _ := strings.Cut(v.Text, "="); option == "--volumes-from" {
+	for i := 1; i < len(argv); i++ {
+		switch option, value := containerOption(argv[i:]); option {
+		case "--volumes-from":
 			return true
-		}
-		value, attached := strings.CutPrefix(v.Text, "--volume=")
-		if !attached && (v.Text == "-v" || v.Text == "--volume") && i+2 < len(argv) {
-			value = argv[i+2].Text
-		} else if !attached {
-			if strings.HasPrefix(v.Text, "type=volume") && strings.Contains(v.Text, "src=") || strings.Contains(v.Text, "type=volume,source=") {
+		case "-v", "--volume":
+			if name, _, ok := strings.Cut(value, ":"); ok && name != "" && !strings.ContainsAny(name, "/~.$*\\") {
 				return true
 			}
-			continue
-		}
-		if name, _, ok := strings.Cut(value, ":"); ok && name != "" && !strings.ContainsAny(name, "/~.$*\\") {
-			return true
+		case "--mount":
+			if strings.HasPrefix(value, "type=volume") && strings.Contains(value, "src=") || strings.Contains(value, "type=volume,source=") {
+				return true
+			}
 		}
 	}
 	return false

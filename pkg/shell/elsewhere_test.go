@@ -25,6 +25,10 @@ func TestPathsElsewhere(t *testing.T) {
 		"docker exec web rm /data/x":                           "",
 		"docker exec web rm -rf dist":                          "",
 		"docker run --rm alpine rm -rf /data":                  "",
+		"docker run --rm -v data:/data alpine rm -rf /data":    string(effect.DestroysResources),
+		"docker run --rm -vdata:/data alpine rm -rf /data":     string(effect.DestroysResources),
+		"docker run -itv=data:/data alpine rm -rf /data":       string(effect.DestroysResources),
+		"docker run --rm -itv/d:/data alpine rm -rf /data":     "",
 		"ssh web docker exec db rm -rf /var/lib/mysql/a":       string(effect.DestroysResources),
 		"docker run --rm alpine sh -c 'echo x >/etc/passwd'":   "",
 		"docker exec web sh -c 'rm -rf /var/lib/apt/lists/*'":  "",
@@ -55,6 +59,17 @@ func TestBinds(t *testing.T) {
 		"docker run --rm -v data:/app alpine rm -rf /app/data":                     "",
 		"docker run --rm -v /work/app:/app alpine rm -rf dist":                     "", // in a folder of the image
 		"docker exec web rm -rf /app/data":                                         "",
+		"docker run -v/srv/data:/x alpine rm -rf /x":                               "/srv/data",
+		"docker run -v=/srv/data:/x alpine rm -rf /x":                              "/srv/data",
+		"docker run -itv /srv/data:/x alpine rm -rf /x/a":                          "/srv/data/a",
+		"docker run -itv/srv/data:/x alpine rm -rf /x/a":                           "/srv/data/a",
+		"podman run -i=true -itv=/srv/data:/x alpine rm -rf /x/a":                  "/srv/data/a",
+		"docker compose run -Tv/srv/data:/x web rm -rf /x/a":                       "/srv/data/a",
+		"docker run -v/srv/data:/x -tw/x alpine rm -rf a":                          "/srv/data/a",
+		"docker run -v /srv/data:/x -w /x alpine sh -c 'rm -rf a' -w /tmp":         "/srv/data/a",
+		"docker run --rm -itv/srv/data:/x:ro alpine rm -rf /x/a":                   "",
+		"docker run --rm -itvdata:/x alpine rm -rf /x/a":                           "",
+		"docker run --rm -ev=/srv/data:/x -p80:80 alpine rm -rf /x/a":              "",
 	} {
 		place := here()
 		place.CWD = "/work/app"

@@ -234,6 +234,8 @@ func TestRemotes(t *testing.T) {
 		{"pip install 'x @ git+https://h.test/x'", "network, http_request https://h.test/x, change_remote https://h.test/x"},
 		{"aws s3 cp file:///a s3://b/c", "network, change_remote, read_file /a +below sent, http_request s3://b/c"},
 		{"docker run --mount type=bind,source=/,target=/x,readonly y", "local-write, read_file / +below, in code"},
+		{"docker run -itv=/:/x:ro y rm -rf /x", "local-write, read_file / +below, remote argv[rm|-rf|/x]"},
+		{"docker run -it -e=A=b -uroot -w/x -v/:/x:ro y ls", "local-write, read_file / +below, remote argv[ls]"},
 		{"ssh -o RemoteCommand=id -o IdentityFile=k -o Nosuch=x h", "network, not understood, read_file k, connect h, remote shell[id], in upload, out download"},
 	} {
 		if got := summary(Interpret(split(tt.command))); got != tt.want {

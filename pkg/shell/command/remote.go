@@ -334,8 +334,11 @@ func isVolumeSourceHostPath(volumeSource string) bool {
 	return volumeSource != "" && (strings.ContainsAny(volumeSource, "/~") || volumeSource[0] == '.')
 }
 
-// addVolume records the folder that docker -v HOST:CONTAINER[:OPTIONS] mounts.
+// addVolume records the folder that docker -v HOST:CONTAINER[:OPTIONS] mounts. Docker also accepts -v=HOST:…
 func (r *argParser) addVolume(w Word) {
+	if hasPrefix(w.Text, "=") {
+		w = skipBytes(w, 1)
+	}
 	src, rest, ok := strings.Cut(w.Text, ":")
 	if !ok || !isVolumeSourceHostPath(src) && !w.IsGlobPattern {
 		return
