@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -59,34 +60,61 @@ func (c *ActionCase) describeCredentialSourceInArgs(e *effect.Effect) string {
 	}) || slices.ContainsFunc(e.Args[:min(len(e.Args), 3)], func(arg string) bool { return command.SecretStores[arg] || arg == "variable" }) {
 		return ""
 	}
-	for i, arg := range e.Args {
-		name, value, attached := strings.Cut(arg, "=")
-		if !strings.HasPrefix(arg, "-") {
-			continue
-		}
-		if !attached && i+1 < len(e.Args) {
-			value = e.Args[i+1]
-		}
-		if !attached && len(name) > 2 && name[1] != '-' { // -mTEXT
-			name, value = arg[:2], arg[2:]
-		}
-		switch strings.TrimLeft(name, "-") {
-		case "b", "body", "t", "title", "n", "notes", "m", "message", "d", "description", "desc", "c", "comment", "subject", "text", "summary":
-			if redact.ServiceIssuedCredentialKindName(value) != "" {
-				return "the text of the option " + name
-			}
-		case "F", "body-file", "notes-file", "file":
-			if file, pattern := c.executionContext.CanonicalPath(value, false); !pattern && c.executionContext.ReadScript != nil && value != "-" {
-				if out := (effect.Effect{Kind: effect.SendData, Program: e.Program, Path: file, Span: e.Span, Reason: "publishes a file from outside the workspace"}); !commits && !c.executionContext.IsInsideRoots(file, false, false) && !isTemporaryFile(&out) {
-					c.Effects = append(c.Effects, out)
+	for i := range e.Args {
+		for name, value := range possibleOptions(e.Args[i:]) {
+			switch strings.TrimLeft(name, "-") {
+			case "b", "body", "t", "title", "n", "notes", "m", "message", "d", "description", "desc", "c", "comment", "subject", "text", "summary":
+				if redact.ServiceIssuedCredentialKindName(value) != "" {
+					return "the text of the option " + name
 				}
-				if text, err := c.executionContext.ReadScript(file); err == nil && redact.ServiceIssuedCredentialKindName(string(text)) != "" {
-					return "the file " + value
+			case "F", "body-file", "notes-file", "file":
+				if file, pattern := c.executionContext.CanonicalPath(value, false); !pattern && c.executionContext.ReadScript != nil && value != "-" {
+					if out := (effect.Effect{Kind: effect.SendData, Program: e.Program, Path: file, Span: e.Span, Reason: "publishes a file from outside the workspace"}); !commits && !c.executionContext.IsInsideRoots(file, false, false) && !isTemporaryFile(&out) {
+						c.Effects = append(c.Effects, out)
+					}
+					if text, err := c.executionContext.ReadScript(file); err == nil && redact.ServiceIssuedCredentialKindName(string(text)) != "" {
+						return "the file " + value
+					}
 				}
 			}
 		}
 	}
 	return ""
+}
+
+// groupableFlags are the one-letter options without a value in some command of git or gh, so that other letters can
+// follow them in the same word.
+const groupableFlags = "acdefiklmnopqrsuvwzS"
+
+// possibleOptions yields the options that the first of some arguments may hold, each with its value, which may be the
+// next argument: --name=VALUE, --name VALUE, -mVALUE, -am VALUE. A letter that has a value in one command and none in
+// another is yielded with one, and so is the letter after it.
+func possibleOptions(args []string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		if !strings.HasPrefix(args[0], "-") {
+			return
+		}
+		next := ""
+		if len(args) > 1 {
+			next = args[1]
+		}
+		name, value, attached := strings.Cut(args[0], "=")
+		if !attached {
+			value = next
+		}
+		if len(name) != 2 && !yield(name, value) || strings.HasPrefix(name, "--") {
+			return
+		}
+		for k := 1; k < len(args[0]); k++ {
+			value := strings.TrimPrefix(args[0][k+1:], "=")
+			if value == "" {
+				value = next
+			}
+			if !yield("-"+args[0][k:k+1], value) || strings.IndexByte(groupableFlags, args[0][k]) < 0 {
+				return
+			}
+		}
+	}
 }
 
 // isStagingGitCommand reports whether a git command stages files.
