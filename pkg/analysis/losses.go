@@ -27,6 +27,7 @@ type FileLosses struct {
 	HasLossOutsideWorkspace      bool            // some losses are outside the workspace
 
 	effectsRestorableFromBackup map[int]bool // indexes of effects whose losses a backup of AllLossesToBackUp restores
+	gitIndexPaths               []string     // index files of repositories, among the losses: git makes them again
 }
 
 const (
@@ -284,6 +285,7 @@ func (c *ActionCase) addGitLosses(l *FileLosses, e *effect.Effect, isWithinGitCo
 			}
 		}
 		if len(l.AllLossesToBackUp) > before {
+			l.gitIndexPaths = append(l.gitIndexPaths, t.GitDir+"/index")
 			l.AllLossesToBackUp = append(l.AllLossesToBackUp, undo.FileLoss{Path: t.GitDir + "/index"})
 		}
 	}
@@ -359,7 +361,8 @@ func (c *ActionCase) FirstPermanentlyLostFilePath(l *FileLosses) string {
 	})
 	defer r.Close()
 	for _, loss := range l.LossesPermanentWithoutBackup {
-		if path.Base(loss.Path) != "index" && !c.isCreatedBySessionOrMissing(loss.Path) && !c.isInLastCommit(r, c.files, loss.Path) {
+		isGitIndex := strings.HasSuffix(loss.Path, "/.git/index") || slices.Contains(l.gitIndexPaths, loss.Path)
+		if !isGitIndex && !c.isCreatedBySessionOrMissing(loss.Path) && !c.isInLastCommit(r, c.files, loss.Path) {
 			return loss.Path
 		}
 	}

@@ -12,8 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell"
+	"github.com/shieldcli/shield/pkg/undo"
 )
 
 // object writes an object of git and returns its name.
@@ -200,6 +202,30 @@ func TestRestorableLinks(t *testing.T) {
 			if isDeletion(&e) && strings.HasPrefix(e.Path, outside) && e.IsRestorableWithoutBackup || isDeletion(&e) && want && !e.IsRestorableWithoutBackup {
 				t.Errorf("%s: %+v", command, e)
 			}
+		}
+	}
+}
+
+// TestPermanentLosses looks at files that an action would lose without a backup. The index of a repository is not missed,
+// but another file of that name is.
+func TestPermanentLosses(t *testing.T) {
+	t.Parallel()
+	top := repository(t)
+	for _, name := range []string{"index", ".git/index", ".git/worktrees/w/index", ".git/refs/heads/index"} {
+		put(t, top+"/"+name, "n\n")
+	}
+	an, err := New(Options{ShellAnalyzer: shell.Analyze, CWD: top, Home: "/home/me", WorkspaceRoots: []string{top}, InspectLocalFiles: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := an.AnalyzeAction(&action.Action{Type: "execute_command", Payload: map[string]any{"command": "make"}})
+	for name, lost := range map[string]bool{
+		"index": true, "new.md": true, ".git/refs/heads/index": true,
+		"a.md": false, "made": false, ".git/index": false, ".git/worktrees/w/index": false,
+	} {
+		l := FileLosses{LossesPermanentWithoutBackup: []undo.FileLoss{{Path: top + "/" + name}}, gitIndexPaths: []string{top + "/.git/worktrees/w/index"}}
+		if got := c.FirstPermanentlyLostFilePath(&l); (got != "") != lost {
+			t.Errorf("%s: loses %q, want %t", name, got, lost)
 		}
 	}
 }
