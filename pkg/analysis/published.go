@@ -150,18 +150,14 @@ func (c *ActionCase) describeStagedCredential(e *effect.Effect) (description str
 	tracked := make(map[string]bool, len(t.Files))
 	s := stagedFilesSearch{localDisk: localNoSymlinkDisk{c.files}, folderEntriesLeft: maxGitStagedSearchEntries}
 	git := command.ParseGit(e.Args)
-	everything := len(below) == 0 || git.HasOption("A", "--all")
-	within := func(p string) bool {
-		return everything && len(below) == 0 || slices.ContainsFunc(below, func(b string) bool { return p == b || strings.HasPrefix(p, b+"/") })
-	}
 	for i := range t.Files {
 		f := &t.Files[i]
-		if tracked[f.Path] = true; within(f.Path) && differsFromIndex(f) {
+		if tracked[f.Path] = true; isStaged(below, f.Path) && differsFromIndex(f) {
 			s.stagedFiles = append(s.stagedFiles, f.Path)
 		}
 	}
 	if git.Subcommand != "commit" && !git.HasOption("u", "--update") {
-		s.addUntracked(t, tracked, within, git.HasOption("f", "--force"))
+		s.addUntracked(t, tracked, below, git.HasOption("f", "--force"))
 	}
 	return s.describeCredentialFile(t.Top)
 }
@@ -170,16 +166,26 @@ func (c *ActionCase) describeStagedCredential(e *effect.Effect) (description str
 type stagedFilesSearch struct {
 	localDisk         localNoSymlinkDisk
 	stagedFiles       []string
-	folderEntriesLeft int // names that may still be looked at
+	folderEntriesLeft int  // names that may still be looked at
+	isIncomplete      bool // a folder that git would read was left out
 }
 
-// addUntracked adds the files that git neither tracks nor ignores.
-func (s *stagedFilesSearch) addUntracked(t *committed.WorkTree, tracked map[string]bool, within func(string) bool, forced bool) {
+// isStaged reports whether a path is one of those that git is told to stage, or below one; if there are none, git stages
+// everything.
+func isStaged(stagedPaths []string, p string) bool {
+	return len(stagedPaths) == 0 || slices.ContainsFunc(stagedPaths, func(b string) bool { return p == b || strings.HasPrefix(p, b+"/") })
+}
+
+// addUntracked adds the files of stagedPaths that git neither tracks nor ignores. A folder that does not exist, or that the
+// user may not read, does not make the search incomplete: git leaves it out too.
+func (s *stagedFilesSearch) addUntracked(t *committed.WorkTree, tracked map[string]bool, stagedPaths []string, forced bool) {
 	ignored := s.appendIgnorePatterns(t.GitDir+"/info/exclude", nil, nil)
 	var walk func(dir string, at []string, ps []gitignore.Pattern)
 	walk = func(dir string, at []string, ps []gitignore.Pattern) {
 		entries, err := s.localDisk.ReadDir(dir, s.folderEntriesLeft+1)
 		if s.folderEntriesLeft -= len(entries); err != nil || s.folderEntriesLeft <= 0 || len(at) > 40 {
+			holdsStaged := isStaged(stagedPaths, dir) || slices.ContainsFunc(stagedPaths, func(b string) bool { return strings.HasPrefix(b, dir+"/") })
+			s.isIncomplete = s.isIncomplete || holdsStaged && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission)
 			return
 		}
 		if !forced {
@@ -193,7 +199,7 @@ func (s *stagedFilesSearch) addUntracked(t *committed.WorkTree, tracked map[stri
 			case d.Name() == ".git" || tracked[p] || !forced && m.Match(below, d.IsDir()):
 			case d.IsDir():
 				walk(p, below, ps)
-			case d.Type().IsRegular() && within(p):
+			case d.Type().IsRegular() && isStaged(stagedPaths, p):
 				s.stagedFiles = append(s.stagedFiles, p)
 			}
 		}
@@ -244,7 +250,7 @@ func (s *stagedFilesSearch) describeCredentialFile(repositoryRoot string) (descr
 			return "the file " + strings.TrimPrefix(p, repositoryRoot+"/") + ", which git would add,", true
 		}
 	}
-	return "", s.folderEntriesLeft > 0
+	return "", s.folderEntriesLeft > 0 && !s.isIncomplete
 }
 
 // addTrackedFileCredentialEffect adds an effect if an action writes a credential into a file that git does not

@@ -3,10 +3,13 @@
 package analysis
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/shieldcli/shield/internal/committed"
 	"github.com/shieldcli/shield/pkg/action"
 	"github.com/shieldcli/shield/pkg/effect"
 	"github.com/shieldcli/shield/pkg/shell"
@@ -112,5 +115,37 @@ func TestPublishedBounds(t *testing.T) {
 	}
 	if ps := s.appendIgnorePatterns(top+"/.gitignore", nil, nil); len(ps) > maxIgnorePatterns {
 		t.Errorf("%d patterns", len(ps))
+	}
+}
+
+// TestPublishedSearchLimits holds that a search which leaves out a folder that git would read is not called whole.
+func TestPublishedSearchLimits(t *testing.T) {
+	t.Parallel()
+	top := repository(t)
+	put(t, top+strings.Repeat("/d", 30)+"/a", "a\n")
+	put(t, top+"/deep"+strings.Repeat("/d", 45)+"/a", "a\n")
+	put(t, top+"/closed/a", "a\n")
+	if err := errors.Join(os.Symlink(top+"/d", top+"/link"), os.Chmod(top+"/closed", 0)); err != nil { // git cannot read the folder either
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(top+"/closed", 0o755) })
+	for _, c := range []struct {
+		top, below string
+		whole      bool
+	}{
+		{top, top, false},
+		{top, top + "/d", true},
+		{top, top + "/closed", true},
+		{top, top + "/deep/d/d", false},
+		{top, top + "/deep" + strings.Repeat("/d", 45) + "/a", false},
+		{top, top + "/src", true},
+		{top + "/link", top + "/link", false}, // a folder that shield does not read
+		{top + "/gone", top + "/gone", true},
+	} {
+		s := stagedFilesSearch{localDisk: localNoSymlinkDisk{newLocalFileInspector()}, folderEntriesLeft: maxGitStagedSearchEntries}
+		s.addUntracked(&committed.WorkTree{Top: c.top, GitDir: top + "/.git"}, nil, []string{c.below}, false)
+		if got, whole := s.describeCredentialFile(c.top); got != "" || whole != c.whole {
+			t.Errorf("%s in %s: %q, %t, want %t", c.below, c.top, got, whole, c.whole)
+		}
 	}
 }
