@@ -79,10 +79,11 @@ func labelChangedFiles(changedPaths []string, actionHasLabel func(effect.TaintLa
 			labels = append(labels, label)
 		}
 	}
-	for _, path := range changedPaths[:min(len(changedPaths), maxSensitiveValuesPerSource)] {
-		if len(labels) > 0 {
-			out = append(out, effect.LabelledFile{Path: path, Labels: labels})
-		}
+	if len(labels) == 0 {
+		return nil
+	}
+	for _, path := range changedPaths { // addFiles limits how many are stored, and notes that it left some out
+		out = append(out, effect.LabelledFile{Path: path, Labels: labels})
 	}
 	return out
 }

@@ -152,6 +152,41 @@ func TestValuesAreHashed(t *testing.T) {
 	}
 }
 
+// TestEveryChangedFileIsLabelled holds that a call which read untrusted text labels all files that it changed, and that the
+// files that there is no room for are noted. A call that read none labels no file.
+func TestEveryChangedFileIsLabelled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name                         string
+		room, changed                int
+		untrusted, last, notedAsFull bool
+	}{
+		{"many", 1000, 300, true, true, false},
+		{"more than there is room for", 20, 65, true, true, true},
+		{"trusted", 20, 300, false, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			stores(t, func(t *testing.T, _ *world, s *Store) {
+				s.opts.MaxFileRecordsPerUser = c.room
+				ran := CompletedCall{UntrustedResult: c.untrusted}
+				for i := range c.changed {
+					ran.ChangedFiles = append(ran.ChangedFiles, fmt.Sprintf("/work/app/gen/%03d.sh", i))
+				}
+				if err := s.AddCompleted(t.Context(), s.Load(t.Context(), Key{}, Lineage{}, ""), ran); err != nil {
+					t.Fatal(err)
+				}
+				memory := s.Load(t.Context(), Key{}, Lineage{}, "")
+				if got := len(memory.FileOriginLabels(ran.ChangedFiles[c.changed-1])) > 0; got != c.last {
+					t.Errorf("the last file is labelled: %t, want %t", got, c.last)
+				}
+				if got := memory.recordSharedBySessions.FileLimitReachedAt != 0; got != c.notedAsFull {
+					t.Errorf("noted as full: %t, want %t", got, c.notedAsFull)
+				}
+			})
+		})
+	}
+}
+
 func TestValuesAreBounded(t *testing.T) {
 	t.Parallel()
 	dir, w := t.TempDir(), newWorld()
