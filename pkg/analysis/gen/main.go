@@ -43,7 +43,7 @@ var approvalAuthorityConstantNames = map[string]string{
 	"model":     "AuthorityClassifier",
 	"evaluator": "AuthorityEvaluator",
 	"person":    "AuthorityPerson",
-	"never":     "AuthorityNeverAllowed",
+	"never":     "AuthorityNoneSuffices",
 }
 
 func generateDangers(policyFiles fs.FS) ([]byte, error) {

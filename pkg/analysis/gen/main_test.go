@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -31,5 +34,23 @@ func TestSources(t *testing.T) {
 	}
 	if _, err := generateDangers(fstest.MapFS{}); err == nil {
 		t.Error("a file that is missing gave no error")
+	}
+}
+
+// TestAuthorities holds that package verdict has the constant of every word for who may allow an effect.
+func TestAuthorities(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile("../../verdict/weigh.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, name := range approvalAuthorityConstantNames {
+		if !regexp.MustCompile(`(?m)^\t` + name + `\b`).Match(src) {
+			t.Errorf("who %q: package verdict has no %s", who, name)
+		}
+	}
+	out, err := generateDangers(fstest.MapFS{"dangers.yaml": {Data: []byte("doubtful: [{effects: [read_file], who: never, reason: r}]")}})
+	if err != nil || !strings.Contains(string(out), "verdict.AuthorityNoneSuffices") {
+		t.Errorf("never: %s, %v", out, err)
 	}
 }
