@@ -171,14 +171,6 @@ func (s *ruleSearch) refineMatchesByExistingFiles(t *ruleMatches, e *effect.Effe
 	}
 }
 
-// actionReadsDotConfigWithoutSending reports whether a folder is a .config folder, which many programs share,
-// and the action sends nothing.
-func (s *ruleSearch) actionReadsDotConfigWithoutSending(folder string) bool {
-	return strings.HasSuffix(folder, "/.config") && !slices.ContainsFunc(s.judgedCase.Effects, func(e effect.Effect) bool {
-		return e.KindForPolicies() == effect.SendData || e.Kind == effect.HTTPRequest || e.Kind == effect.Connect || e.Kind == effect.SendMessage
-	})
-}
-
 // addKnownPathMatches adds the rules that match an effect on a known path. If the effect is a recursive read, or a write
 // somewhere in a folder, a rule for a file below only possibly matches, unless the folder is the one where a
 // program keeps that file.
@@ -197,7 +189,7 @@ func (s *ruleSearch) addKnownPathMatches(matches *ruleMatches, e *effect.Effect,
 			case above && set.segmentGlobAt(g).glob == "$SHIELD_CACHE_PARENT": // no match: rules with $SHIELD_CACHE/** already protect the cache from a recursive read or write
 			case writes && set.segmentGlobAt(g).isForPolicyFiles() && s.index.holdsPolicyFile(path):
 				matches.certain.add(set.ruleOfGlob[g])
-			case above && (writes || !set.segmentGlobAt(g).isForPolicyFiles()) && !slices.Contains(itself, g) && (!set.segmentGlobAt(g).isGlobDirectlyInHiddenFolder(path) || s.actionReadsDotConfigWithoutSending(path)):
+			case above && (writes || !set.segmentGlobAt(g).isForPolicyFiles()) && !slices.Contains(itself, g) && !set.segmentGlobAt(g).isGlobDirectlyInHiddenFolder(path):
 				matches.possible.add(set.ruleOfGlob[g])
 			case modes && !slices.Contains(itself, g) && (set.segmentGlobAt(g).matchesOnlyOtherUsersHomesBelow(path) || set.segmentGlobAt(g).isFolderInHome(path) && !s.index.coreRulesProtectedFromExceptions.has(set.ruleOfGlob[g])):
 				matches.possible.add(set.ruleOfGlob[g])
