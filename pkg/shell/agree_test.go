@@ -327,6 +327,16 @@ var agreements = []struct{ text, want string }{
 	{`echo 'echo a0 >>f' >f; sh <f`, "unknown"},
 	{`echo 'echo a0 >>f' >f; sh f`, "unknown"},
 	{`echo w1 >list; echo w2 | xargs -a list a1`, "a1 w1"},
+	{`echo w1 >list; echo w2 | xargs -alist a1`, "a1 w1"},
+	{`echo w1 >list; echo w2 | xargs -ra list a1`, "a1 w1"},
+	{`echo w1 >list; echo w2 | xargs -tralist a1`, "a1 w1"},
+	{`echo w1 >list; echo w2 | xargs --arg-fil=list a1`, "a1 w1"},
+	{`echo w1 >list; echo w2 | xargs --arg list a1`, "a1 w1"},
+	{`echo w1 >list; echo w2 | xargs -n1 -alist a1`, "a1 w1"},
+	{`echo w1 >list; echo w2 | xargs -alist -I{} a1 {}`, "a1 w1"},
+	{`echo w2 | xargs -a "$x" a1`, "a1 …"},
+	{`echo w2 | xargs -r a1`, "a1 w2"},
+	{`echo w1 >list; echo a0 | xargs -a list -I{} env x={} sh`, "a0"},
 	{`echo w1 >list; echo w2 | xargs a1 -a list`, "a1 -a list w2"}, // the option is the command's
 	{"printf 'true\na1${IFS}w1' | xargs -n1 sh -c", "unknown"},     // the second time another word is the code
 }

@@ -44,6 +44,7 @@ func (s *analysisState) walkCommandAndCodeArguments(base string, argv []abstract
 			io.Stdin = abstract.UnknownOutput(base, abstract.TaintLocalMachineData)
 		}
 	}
+	s.replaceStdinByArgumentListFile(base, argv, use, &io, &f)
 	if len(use.NestedCommandsAndCode) == 0 && command.Relays[base] {
 		s.walkSocatProgram(base, argv)
 	}
@@ -385,6 +386,9 @@ func (s *analysisState) walkNestedArgv(base string, argv []abstract.Value, n com
 	if n.ArgsFromStdin && !replaced {
 		words = append(words, s.stdinWords(io, argv)...)
 		io.Stdin = abstract.Value{}
+	}
+	if given := f.streamsBesideArgumentListFile; given != nil {
+		io.Stdin, io.ExistingInputFile = given.Stdin, given.ExistingInputFile
 	}
 	return s.resolveAndWalkArgv(words, io)
 }

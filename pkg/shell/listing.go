@@ -264,9 +264,6 @@ func (s *analysisState) stdinWords(io abstract.Streams, argv []abstract.Value) [
 	if text, ok := s.stdinFileText(io, at); ok {
 		in = abstract.Lit(text)
 	}
-	if text, ok := s.xargsArgumentFile(argv, at); ok {
-		in = abstract.Lit(text)
-	}
 	nul := len(argv) > 1 && (argv[1].Text == "-0" || argv[1].Text == "--null") && (len(argv) == 2 || !strings.HasPrefix(argv[2].Text, "-"))
 	options := !nul && changesXargsWordSplitting(argv, len(strings.Fields(in.Text)))
 	if !in.IsLiteral() || in.Text == "" || options || !nul && strings.ContainsAny(in.Text, "\"'\\") {
@@ -298,9 +295,15 @@ func (s *analysisState) stdinWords(io abstract.Streams, argv []abstract.Value) [
 // each run. inputWordCount is the number of input words.
 func changesXargsWordSplitting(argv []abstract.Value, inputWordCount int) bool {
 	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
-		switch text := argv[i].Text; {
-		case text == "-r", text == "-t", text == "--no-run-if-empty", strings.HasPrefix(text, "--arg-file="):
-		case (text == "-n" || text == "-P" || text == "-a" || text == "--arg-file") && i+1 < len(argv):
+		text := argv[i].Text
+		for len(text) > 2 && (text[1] == 'r' || text[1] == 't') { // a group such as -ra
+			text = "-" + text[2:]
+		}
+		name, _, joined := strings.Cut(text, "=")
+		isArgumentFile := text == "-a" || len(name) > 2 && strings.HasPrefix("--arg-file", name)
+		switch {
+		case text == "-r", text == "-t", text == "--no-run-if-empty", isArgumentFile && joined, len(text) > 2 && text[:2] == "-a":
+		case (text == "-n" || text == "-P" || isArgumentFile) && i+1 < len(argv):
 			i++
 			if n, err := strconv.Atoi(argv[i].Text); text == "-n" && (err != nil || n < inputWordCount) {
 				return true
@@ -316,30 +319,29 @@ func changesXargsWordSplitting(argv []abstract.Value, inputWordCount int) bool {
 	return false
 }
 
-// xargsArgumentFile returns the content of the file that xargs -a reads instead of standard input; ok is false if there
-// is none. Words after the first non-option belong to the command.
-func (s *analysisState) xargsArgumentFile(argv []abstract.Value, at effect.CommandTextSpan) (text string, ok bool) {
-	for i := 1; i < len(argv) && strings.HasPrefix(argv[i].Text, "-"); i++ {
-		name, found := strings.CutPrefix(argv[i].Text, "--arg-file=")
-		switch argv[i].Text {
-		case "-a", "--arg-file":
-			if i++; i == len(argv) {
-				return "", false
-			}
-			name, found = argv[i].Text, true
-		case "-n", "-P":
-			i++
-		}
-		if !found {
-			continue
-		}
-		p, pattern := s.workingFolderContext().CanonicalPath(name, false)
-		if pattern {
-			return "", false
-		}
-		return s.scriptText(p, at)
+// replaceStdinByArgumentListFile makes the content of the file that a program such as xargs reads instead of standard
+// input (xargs -a) the Stdin of io, if its options name one. The command that the program runs gets the original input.
+func (s *analysisState) replaceStdinByArgumentListFile(base string, argv []abstract.Value, use command.Interpretation, io *abstract.Streams, f *programIO) {
+	if command.Finders[base] || !slices.ContainsFunc(use.NestedCommandsAndCode, func(n command.NestedCommandOrCode) bool { return n.ArgsFromStdin }) {
+		return
 	}
-	return "", false
+	var files []abstract.Value
+	for _, t := range use.OperandEffects {
+		if t.Kind == effect.ReadFile {
+			files = append(files, wordValue(t.Word, argv))
+		}
+	}
+	if len(files) == 0 {
+		return
+	}
+	given := *io
+	f.streamsBesideArgumentListFile = &given
+	io.Stdin, io.ExistingInputFile = f.readContent, ""
+	if p, pattern := s.workingFolderContext().CanonicalPath(files[0].Text, files[0].IsGlobPattern); !pattern && len(files) == 1 {
+		if text, ok := s.scriptText(p, wordsSpan(argv)); ok {
+			io.Stdin = abstract.Lit(text)
+		}
+	}
 }
 
 // currentNPMPackageFolder returns the folder of the current package as npm finds it: the nearest parent folder with a

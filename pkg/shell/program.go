@@ -309,6 +309,8 @@ type programIO struct {
 	sentFiles             []sentFile
 	listedFolders         []abstract.Value
 
+	streamsBesideArgumentListFile *abstract.Streams // streams of a program that reads arguments from a file instead of standard input (xargs -a); nil for others
+
 	readsSecretKey bool // it reads a registry key that holds credentials
 }
 
