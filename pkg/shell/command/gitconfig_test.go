@@ -88,6 +88,38 @@ func TestGitSettings(t *testing.T) {
 	}
 }
 
+// TestGitDryRun holds that git runs code in a dry run too, and that a dry run is harmless otherwise.
+func TestGitDryRun(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]string{
+		"git -c protocol.ext.allow=always push --dry-run 'ext::sh -c id'":     "shell[sh -c id]",
+		"git -c protocol.ext.allow=always push --dry-run x":                   "change_remote weaken",
+		"git push -n --receive-pack='touch a;' ../x.git":                      "shell[touch a;]",
+		"git -c core.hooksPath=/tmp/evil push --dry-run":                      "file[/tmp/evil]",
+		"git -c core.sshCommand=/tmp/evil push -n origin":                     "shell[/tmp/evil]",
+		"git -c url.https://evil.test/.insteadOf=https://github.com/ push -n": "change_remote redirect",
+		"git push --dry-run ext::id":                                          "shell[id]",
+		"git push --dry-run origin main":                                      "",
+		"git push -n --force origin main":                                     "",
+		"git push --dry-run --delete origin main":                             "",
+		"git -c user.name=x push --dry-run":                                   "",
+		"git -c core.pager=cat push -n":                                       "",
+		"git add -n .":                                                        "",
+		"git prune -n":                                                        "",
+		"git lfs push --dry-run origin main":                                  "",
+		"npm publish --dry-run":                                               "",
+	} {
+		use := Interpret(split(command))
+		got := summary(use)
+		if want != "" && !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+		if want == "" && (len(use.NestedCommandsAndCode) > 0 || len(use.Effects) > 0 || !use.Understood) {
+			t.Errorf("%s: %s, which is to be harmless", command, got)
+		}
+	}
+}
+
 // TestGitRemotes holds which names git is told to use for which addresses.
 func TestGitRemotes(t *testing.T) {
 	t.Parallel()

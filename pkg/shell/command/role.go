@@ -67,8 +67,18 @@ func (r *argParser) applyRoles() {
 }
 
 // reduceToDryRun turns the effects of a program into those of its dry run: it reads the files that it would otherwise
-// change or run.
+// change or run. git runs its hooks, helpers and transport commands in a dry run too, with the settings of -c.
 func (r *argParser) reduceToDryRun() {
+	kept, nested := []effect.Kind(nil), []NestedCommandOrCode(nil)
+	if r.programName() == "git" {
+		nested = r.result.NestedCommandsAndCode
+		if slices.Contains(r.result.Effects, effect.UnknownEffect) {
+			kept = append(kept, effect.UnknownEffect)
+		}
+		if r.remoteChangeVerb == "weaken" || r.remoteChangeVerb == "redirect" {
+			kept = append(kept, effect.ChangeRemoteSystem)
+		}
+	}
 	for i, t := range r.result.OperandEffects {
 		if t.Kind != effect.ListDirectory {
 			r.result.OperandEffects[i].Kind = effect.ReadFile
@@ -79,7 +89,7 @@ func (r *argParser) reduceToDryRun() {
 			r.addOperandEffect(effect.ReadFile, n.Words[0], false)
 		}
 	}
-	r.result.Effects, r.result.Harms, r.result.NestedCommandsAndCode, r.result.Stdin, r.result.NonOperandDataLosses = nil, nil, nil, StreamPlainData, 0
+	r.result.Effects, r.result.Harms, r.result.NestedCommandsAndCode, r.result.Stdin, r.result.NonOperandDataLosses = kept, nil, nested, StreamPlainData, 0
 	if r.result.Stdout == StreamCredentials {
 		r.result.Stdout = StreamPlainData
 	}
