@@ -67,8 +67,8 @@ func (s *analysisState) recordArgumentWithoutEffect(programBaseName, text string
 	}
 }
 
-// pathsIn returns the absolute paths, home paths and paths with ".." in a word: the word itself, or a part of it such
-// as "dest=/a", "html:/a", "-o/a" or "@/a". A text with spaces counts only as a whole.
+// pathsIn returns the absolute paths, home paths and paths that ".." leads above their start in a word: the word itself,
+// or a part of it such as "dest=/a", "html:/a", "-o/a", "@/a" or "c=a/../../b". A text with spaces counts only as a whole.
 func pathsIn(text string) []string {
 	if text == "" {
 		return nil
@@ -88,7 +88,7 @@ func pathsIn(text string) []string {
 	}
 	var out []string
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",=:;@{}", r) }) {
-		if part[0] == '/' && len(part) > 1 || strings.HasPrefix(part, "~/") || strings.HasPrefix(part, "..") {
+		if part[0] == '/' && len(part) > 1 || strings.HasPrefix(part, "~/") || strings.HasPrefix(part, "..") || strings.HasPrefix(path.Clean(part)+"/", "../") {
 			if out = append(out, part); len(out) == 8 {
 				break
 			}
