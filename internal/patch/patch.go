@@ -242,38 +242,50 @@ func ParseApplyPatch(patch string) ([]File, error) {
 	return files[1:], nil
 }
 
-// RemovedAndAddedLines returns the removed and the added lines of a text that is a diff or consists
-// of SEARCH/REPLACE blocks. isDiff is false for other texts.
+// RemovedAndAddedLines returns the removed and the added lines of a text that is a diff or has whole
+// SEARCH/REPLACE blocks. isDiff is false for other texts.
 func RemovedAndAddedLines(diffText string) (removedLines, addedLines string, isDiff bool) {
-	const search, replace = " SEARCH", " REPLACE"
-	if !strings.Contains(diffText, search) || !strings.Contains(diffText, replace) {
-		if !strings.HasPrefix(diffText, "@@") && !strings.Contains(diffText, "\n@@") {
-			return "", "", false
-		}
-		var out [2]strings.Builder
-		for line := range strings.Lines(diffText) { // the lines of all files in the diff
-			if i := strings.IndexByte("-+", line[0]); i >= 0 {
-				out[i].WriteString(line[1:])
-			}
-		}
-		return out[0].String(), out[1].String(), true
+	if removedLines, addedLines, isDiff = linesOfSearchBlocks(diffText); isDiff {
+		return removedLines, addedLines, true
+	}
+	if !strings.HasPrefix(diffText, "@@") && !strings.Contains(diffText, "\n@@") {
+		return "", "", false
 	}
 	var out [2]strings.Builder
+	for line := range strings.Lines(diffText) { // the lines of all files in the diff
+		if i := strings.IndexByte("-+", line[0]); i >= 0 {
+			out[i].WriteString(line[1:])
+		}
+	}
+	return out[0].String(), out[1].String(), true
+}
+
+// linesOfSearchBlocks returns the old and the new lines of the SEARCH/REPLACE blocks of a text. hasBlock is
+// false if the text has no whole block.
+func linesOfSearchBlocks(text string) (oldLines, newLines string, hasBlock bool) {
+	var out [2]strings.Builder
 	in := -1
-	for line := range strings.Lines(diffText) {
+	for line := range strings.Lines(text) {
 		bare := strings.TrimRight(line, " \r\n")
 		switch {
-		case strings.HasSuffix(bare, search) && strings.Trim(bare, "-<") == search:
+		case isBlockMark(bare, "-<", " SEARCH"):
 			in = 0
-		case in == 0 && len(bare) > 2 && strings.Trim(bare, "=") == "":
+		case in == 0 && isBlockMark(bare, "=", ""):
 			in = 1
-		case strings.HasSuffix(bare, replace) && strings.Trim(bare, "+>") == replace:
+		case isBlockMark(bare, "+>", " REPLACE"):
+			hasBlock = hasBlock || in == 1
 			in = -1
 		case in >= 0:
 			out[in].WriteString(line)
 		}
 	}
-	return out[0].String(), out[1].String(), true
+	return out[0].String(), out[1].String(), hasBlock
+}
+
+// isBlockMark reports whether a line consists of at least three of the given signs, and then a word.
+func isBlockMark(line, signs, word string) bool {
+	marks, ok := strings.CutSuffix(line, word)
+	return ok && len(marks) > 2 && strings.Trim(marks, signs) == ""
 }
 
 // DifferentLines returns the lines that only the old text has, and those that only the new text

@@ -52,6 +52,26 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestSearchBlocks checks that only whole blocks make a text a diff, not their words.
+func TestSearchBlocks(t *testing.T) {
+	for _, c := range []struct {
+		text, gone, come string
+		isDiff           bool
+	}{
+		{"<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "a\n", "b\n", true},
+		{"x\r\n------- SEARCH\r\na\r\n=======\r\n+++++++ REPLACE", "a\r\n", "", true},
+		{"permissions: write-all\n# old SEARCH and REPLACE\n", "", "", false},
+		{" SEARCH\na\n=======\nb\n REPLACE\n", "", "", false},
+		{"<<<<<<< SEARCH\na\n>>>>>>> REPLACE\n", "", "", false},
+		{"<<<<<<< SEARCH\na\n=======\nb\n# REPLACE\n", "", "", false},
+		{"@@ -1 +1 @@\n-a SEARCH\n+b REPLACE\n", "a SEARCH\n", "b REPLACE\n", true},
+	} {
+		if gone, come, isDiff := RemovedAndAddedLines(c.text); gone != c.gone || come != c.come || isDiff != c.isDiff {
+			t.Errorf("%q: %q %q %v", c.text, gone, come, isDiff)
+		}
+	}
+}
+
 // TestNames checks that a file is found however a patch names it.
 func TestNames(t *testing.T) {
 	for text, want := range map[string]string{
