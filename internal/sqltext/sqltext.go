@@ -54,6 +54,10 @@ func NextStatement(s string) (statement, rest string) {
 				return t, ""
 			}
 			i += end
+		case strings.HasPrefix(t[i:], "/*") && !strings.HasPrefix(t[i:], "/*!"): // MySQL executes the text after "/*!"
+			if end := strings.Index(t[i+2:], "*/"); end >= 0 {
+				i += end + 3
+			}
 		}
 	}
 	return t, ""
@@ -121,11 +125,11 @@ func ParseWords(s string) (t StatementWords) {
 			for i += 3; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
 			}
 		case strings.HasPrefix(s[i:], "/*"):
-			end := strings.Index(s[i:], "*/")
+			end := strings.Index(s[i+2:], "*/")
 			if end < 0 {
 				return t
 			}
-			i += end + 2
+			i += end + 4
 		case isWordByte(c) || c == '\\' || c == '.':
 			start := i
 			for i++; i < len(s) && (isWordByte(s[i]) || s[i] == '!'); i++ {
