@@ -20,10 +20,7 @@ const (
 // beginning, with a note of the length of s; of a text over 64 KiB, at most the first 56 KiB are
 // used. Secrets are redacted before truncating, so that no part of one is left.
 func (r *Redactor) RedactAndTruncate(s string, maxBytes int) string {
-	if len(s) > maxBytes || !r.isCacheable(s) {
-		return r.redactNamedValueAndTruncate("", s, maxBytes)
-	}
-	return r.cache.getOrRedact(s, func() string { return r.redactNamedValueAndTruncate("", s, maxBytes) })
+	return r.redactNamedValueAndTruncate("", s, maxBytes)
 }
 
 // isCacheable reports whether the redacted form of s can be cached: s is short, and r holds no

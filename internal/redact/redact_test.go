@@ -339,6 +339,23 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
+// What is cached of a text is not cut: another length can be asked for next.
+func TestBriefIsNotCached(t *testing.T) {
+	const text, whole = "password=hunter2x", "password=[redacted password]"
+	r := New()
+	for _, c := range []struct {
+		keep int
+		want string
+	}{{17, "password=[redacte… (17 bytes)"}, {1000, whole}, {20, "password=[redacted p… (17 bytes)"}} {
+		if got := r.RedactAndTruncate(text, c.keep); got != c.want {
+			t.Errorf("keep %d: %q, want %q", c.keep, got, c.want)
+		}
+		if got := r.RedactText(text); got != whole {
+			t.Errorf("keep %d: the whole text is %q", c.keep, got)
+		}
+	}
+}
+
 // Cutting leaves no part of a secret, wherever the cut falls.
 func TestBrief(t *testing.T) {
 	key, _ := fill("ghp_<alnum:36>")
