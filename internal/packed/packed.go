@@ -20,7 +20,7 @@ import (
 // Limits of an archive.
 const (
 	MaxMembers                    = 100_000
-	MaxDecompressedBytesPerAction = 24 << 20 // bytes decompressed to find the members, for all archives of an action
+	MaxDecompressedBytesPerAction = 24 << 20 // bytes decompressed or searched to find the members, for all archives of an action
 	MaxMemberTextBytes            = 64 << 10 // bytes of a member whose text is returned
 	maxTotalTextBytes             = 4 << 20  // bytes of all returned texts
 	maxMemberNameBytes            = 4096
@@ -81,9 +81,6 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 		return err
 	}
 	head = head[:n]
-	if !l.ProgramReadsOnlyZip && (bytes.HasPrefix(head, []byte("PK")) || bytes.HasPrefix(head, []byte("7z"))) && hasEmbeddedTarHeader(r, size) {
-		return ErrFormat
-	}
 	if l.ProgramReadsOnlyZip || bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
 		return l.readZip(r, size)
 	}
@@ -112,31 +109,36 @@ func (l *memberList) readArchive(r io.ReaderAt, size int64) error {
 	case len(head) == 512 && (string(head[257:262]) == "ustar" || isOldTarHeader(head)):
 		return l.readTar(&byteLimitedSeeker{byteLimitedReader{file, l, 1}, file}) // what members hold is skipped
 	}
-	if l.readZip(r, size) == nil {
-		return nil // a self-extracting zip archive, which begins with a program
+	if err := l.readZip(r, size); err == nil || errors.Is(err, ErrArchiveTooLarge) {
+		return err // a self-extracting zip archive, which begins with a program
 	}
 	return ErrFormat
 }
 
-// hasEmbeddedTarHeader reports whether a tar member starts after the beginning of a file that is no tar archive:
-// GNU tar skips such a beginning.
-func hasEmbeddedTarHeader(r io.ReaderAt, size int64) bool {
+// checkNoEmbeddedTar returns [ErrFormat] if a tar member starts after the beginning of a zip archive: GNU tar
+// skips such a beginning. It returns [ErrArchiveTooLarge] if the file is too large to search.
+func (l *memberList) checkNoEmbeddedTar(r io.ReaderAt, size int64) error {
+	blocks := bufio.NewReaderSize(&byteLimitedReader{io.NewSectionReader(r, 0, size), l, 1}, 64<<10)
 	block := make([]byte, 512)
-	for at := int64(512); at+512 <= min(size, 1<<20); at += 512 {
-		if _, err := r.ReadAt(block, at); err != nil {
-			return true
-		}
-		if isOldTarHeader(block) {
-			return true
+	for {
+		switch _, err := io.ReadFull(blocks, block); {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		case isOldTarHeader(block):
+			return ErrFormat
 		}
 	}
-	return false
 }
 
 // isOldTarHeader reports whether a block is a tar header of the old format without a magic number.
 func isOldTarHeader(head []byte) bool {
+	if head[0] == 0 {
+		return false
+	}
 	_, err := tar.NewReader(bytes.NewReader(head)).Next()
-	return err == nil && head[0] != 0
+	return err == nil
 }
 
 // A memberList collects the members of an archive while the archive is read.
@@ -282,7 +284,10 @@ func (l *memberList) readZip(from io.ReaderAt, size int64) error {
 			return err
 		}
 	}
-	return nil
+	if l.ProgramReadsOnlyZip {
+		return nil
+	}
+	return l.checkNoEmbeddedTar(from, size)
 }
 
 // readZipMember reads the content of a member of a zip archive: the text of a file, or the target

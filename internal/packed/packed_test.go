@@ -181,3 +181,53 @@ func TestBeyond(t *testing.T) {
 		t.Errorf("behind a tar archive: %v, %v", got, err)
 	}
 }
+
+// TestTarInZip holds that a tar member is found wherever it is in a zip archive, and that a file too large to be
+// searched is not read to its end. A program for zip reads no such member.
+func TestTarInZip(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	hidden := tarOf(t, part{name: ".git/hooks/pre-commit", text: "id"})
+	for name, c := range map[string]struct {
+		start   string
+		padding int
+		hidden  []byte
+		want    error
+	}{
+		"small":                  {"", 4096, hidden, ErrFormat},
+		"after much":             {"", 5 * mib, hidden, ErrFormat},
+		"after a program":        {"#!/bin/sh\n", 4096, hidden, ErrFormat},
+		"after too much":         {"", MaxDecompressedBytesPerAction + mib, hidden, ErrArchiveTooLarge},
+		"too large":              {"#!/bin/sh\n", MaxDecompressedBytesPerAction + mib, nil, ErrArchiveTooLarge},
+		"honest":                 {"", 4096, nil, nil},
+		"honest and large":       {"", MaxDecompressedBytesPerAction - mib, nil, nil},
+		"honest after a program": {"#!/bin/sh\n", 4096, nil, nil},
+	} {
+		var b bytes.Buffer
+		b.WriteString(c.start)
+		w := zip.NewWriter(&b)
+		w.SetOffset(int64(b.Len()))
+		for _, text := range [][]byte{bytes.Repeat([]byte("x"), c.padding), c.hidden} {
+			f, err := w.CreateHeader(&zip.FileHeader{Name: fmt.Sprint(len(text)), Method: zip.Store})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			text = append(bytes.Repeat([]byte("x"), 512-b.Len()%512), text...)
+			if _, err := f.Write(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := members(b.Bytes()); !errors.Is(err, c.want) || len(got) != 2 {
+			t.Errorf("%s: %v, %d members", name, err, len(got))
+		}
+		if got, err := Members(bytes.NewReader(b.Bytes()), int64(b.Len()), ReadOptions{ProgramReadsOnlyZip: true}); err != nil || len(got) != 2 {
+			t.Errorf("%s, read as zip: %v, %d members", name, err, len(got))
+		}
+	}
+}
