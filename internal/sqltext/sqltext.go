@@ -3,9 +3,9 @@ package sqltext
 
 import "strings"
 
-// FindDestructiveStatement returns the verb and the object of the first statement that drops or empties a
-// database, a schema or a table; "" if there is none. A quoted object is "".
-func FindDestructiveStatement(text string) (verb, object string) {
+// FindDestructiveStatement returns the verb and the objects of the first statement that drops or empties
+// databases, schemas or tables; "" if there is none. The objects are in lower case, and nil if they cannot be read.
+func FindDestructiveStatement(text string) (verb string, objects []string) {
 	for text != "" {
 		var statement string
 		statement, text = NextStatement(text)
@@ -22,13 +22,107 @@ func FindDestructiveStatement(text string) (verb, object string) {
 		default:
 			continue
 		}
-		if words.WordAt(at) == "if" && words.WordAt(at+1) == "exists" {
-			at += 2
-		}
-		return verb, words.WordAt(at)
+		return verb, parseObjects(statement, words.Words[:at])
 	}
-	return "", ""
+	return "", nil
 }
+
+// parseObjects returns the names, separated by commas, that come after the first words of a statement; nil if
+// one cannot be read.
+func parseObjects(statement string, firstWords []string) (objects []string) {
+	rest := statement
+	for _, w := range firstWords {
+		var ok bool
+		if rest, ok = cutKeyword(rest, w); !ok {
+			return nil // a quoted "table" is a name
+		}
+	}
+	if after, ok := cutKeyword(rest, "if"); ok {
+		if after, ok = cutKeyword(after, "exists"); ok {
+			rest = after
+		}
+	}
+	for {
+		if firstWords[0] != "drop" {
+			rest, _ = cutKeyword(rest, "only")
+		}
+		name, after := cutName(rest)
+		if name == "" {
+			return nil
+		}
+		objects = append(objects, name)
+		after = skipBlanksAndComments(strings.TrimPrefix(after, "*")) // PostgreSQL: with the tables that inherit
+		if !strings.HasPrefix(after, ",") {
+			return objects
+		}
+		rest = after[1:]
+	}
+}
+
+// cutKeyword cuts a word off the beginning of a statement.
+func cutKeyword(s, word string) (rest string, ok bool) {
+	t := skipBlanksAndComments(s)
+	if len(t) < len(word) || !strings.EqualFold(t[:len(word)], word) || len(t) > len(word) && isNameByte(t[len(word)]) {
+		return s, false
+	}
+	return t[len(word):], true
+}
+
+// cutName cuts the name of an object off the beginning of a statement. Its parts can be quoted, and are
+// separated by dots. The name is "" if it cannot be read.
+func cutName(s string) (name, rest string) {
+	for {
+		s = skipBlanksAndComments(s)
+		end := 0
+		for end < len(s) && (isNameByte(s[end]) || s[end] == '-' && !strings.HasPrefix(s[end:], "--")) {
+			end++
+		}
+		part := s[:end]
+		if end > 0 {
+			s = s[end:]
+		} else if s != "" && strings.IndexByte("'\"`[", s[0]) >= 0 {
+			mark := s[:1]
+			if mark == "[" { // SQL Server
+				mark = "]"
+			}
+			var closed bool
+			if part, s, closed = strings.Cut(s[1:], mark); !closed {
+				return "", ""
+			}
+		}
+		if part == "" || s != "" && strings.IndexByte(" \t\r\n\f\v,.;*/-", s[0]) < 0 {
+			return "", "" // none, or more of a name than is read
+		}
+		name += strings.ToLower(part)
+		if s = skipBlanksAndComments(s); !strings.HasPrefix(s, ".") {
+			return name, s
+		}
+		name, s = name+".", s[1:]
+	}
+}
+
+// skipBlanksAndComments returns s without the blanks and comments at its beginning. MySQL executes the text of
+// a comment that begins with "/*!", so only its marks are left out.
+func skipBlanksAndComments(s string) string {
+	for {
+		s = strings.TrimLeft(s, " \t\r\n\f\v")
+		switch {
+		case strings.HasPrefix(s, "--"):
+			_, s, _ = strings.Cut(s, "\n")
+		case strings.HasPrefix(s, "/*!"):
+			s = strings.TrimLeft(s[3:], "0123456789")
+		case strings.HasPrefix(s, "/*"):
+			_, s, _ = strings.Cut(s[2:], "*/")
+		case strings.HasPrefix(s, "*/"):
+			s = s[2:]
+		default:
+			return s
+		}
+	}
+}
+
+// isNameByte reports whether c can be part of a name without quotes.
+func isNameByte(c byte) bool { return isWordByte(c) || c == '$' || c == '#' || c == '@' || c >= 0x80 }
 
 // NextStatement cuts off the first statement. Semicolons in quotes and
 // comments do not end one.

@@ -118,6 +118,11 @@ func TestContext(t *testing.T) {
 		{"Delete the namespace staging-7.", "", "kubectl delete ns app staging-7", verdict.Escalate},
 		{"Truncate the table logins_1 on db2.acme.internal.", "", "psql -h db2.acme.internal -c 'TRUNCATE TABLE logins_1'", verdict.Allow},
 		{"Truncate the table logins_1 on db2.acme.internal.", "", "psql -h db2.acme.internal -c 'TRUNCATE TABLE logins_1; DROP TABLE users_1'", verdict.Escalate},
+		{"Drop the table tmp_cache on db2.acme.internal.", "", "psql -h db2.acme.internal -c 'DROP TABLE tmp_cache, customers'", verdict.Escalate},
+		{"Drop the table tmp_cache on db2.acme.internal.", "", `psql -h db2.acme.internal -c 'DROP TABLE IF EXISTS "customers", tmp_cache'`, verdict.Escalate},
+		{"Drop the table tmp_cache on db2.acme.internal.", "", `psql -h db2.acme.internal -c 'DROP TABLE tmp_cache, "кэш"'`, verdict.Escalate},
+		{"Drop the table tmp_cache on db2.acme.internal.", "", `psql -h db2.acme.internal -c 'DROP TABLE IF EXISTS "tmp_cache" CASCADE;'`, verdict.Allow},
+		{"Drop the table tmp_cache on db2.acme.internal. Drop the table customers_1.", "", "psql -h db2.acme.internal -c 'DROP TABLE tmp_cache, customers_1'", verdict.Allow},
 		{"Drop the database staging_db. Wait, stop.", "", "dropdb staging_db", verdict.Escalate},
 		// a name that more names than are kept would push out
 		{"Drop the database staging_db", "drop staging_db now " + manyNames(), "dropdb staging_db", verdict.Escalate},

@@ -295,12 +295,18 @@ func operandsUserMustName(c *analysis.ActionCase, effectIndex int, does groundin
 			}
 			name, where = value, says
 		}
-		if verb, table := sqltext.FindDestructiveStatement(name); verb != "" && strings.Contains(name, " ") {
-			if _, rest := sqltext.NextStatement(name); table == "" || strings.Trim(rest, "; \t\n") != "" {
+		if verb, tables := sqltext.FindDestructiveStatement(name); verb != "" && strings.Contains(name, " ") {
+			if _, rest := sqltext.NextStatement(name); len(tables) == 0 || strings.Trim(rest, "; \t\n") != "" {
 				return nil, errUnnamed
 			}
 			object = true
-			add(ObjectUserMustName{Operations: does, AlternativeNames: canonicalNames(table), Nouns: nouns})
+			for _, table := range tables {
+				names := canonicalNames(table)
+				if len(names) == 0 {
+					return nil, errUnnamed
+				}
+				add(ObjectUserMustName{Operations: does, AlternativeNames: names, Nouns: nouns})
+			}
 			continue
 		}
 		if strings.ContainsAny(name, "$`*?{}[] \t\n") {

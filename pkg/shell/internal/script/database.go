@@ -1,6 +1,7 @@
 package script
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/shieldcli/shield/internal/prefilter"
@@ -18,11 +19,12 @@ func (p *script) recordQuery(text abstract.Value) {
 	if !text.IsLiteral() || localOrTestDatabasePattern().MatchString(p.text) {
 		return
 	}
-	verb, name := sqltext.FindDestructiveStatement(text.Text)
-	if verb == "" || name != "" && strings.Contains(strings.ToLower(p.text), "create table") && strings.Contains(strings.ToLower(p.text), name) { // the same code creates the table again
+	verb, names := sqltext.FindDestructiveStatement(text.Text)
+	code := strings.ToLower(p.text)
+	if verb == "" || len(names) > 0 && strings.Contains(code, "create table") && !slices.ContainsFunc(names, func(name string) bool { return !strings.Contains(code, name) }) { // the same code creates the tables again
 		return
 	}
-	p.recordDatabaseDeletion("SQL statement " + strings.TrimSpace(verb+" "+abstract.ClipForMessage(name)) + " deletes a database, a table or all of its rows")
+	p.recordDatabaseDeletion("SQL statement " + strings.TrimSpace(verb+" "+abstract.ClipForMessage(strings.Join(names, ", "))) + " deletes a database, a table or all of its rows")
 }
 
 // recordDatabaseWipe reports a call that deletes a database or all rows of a table.
