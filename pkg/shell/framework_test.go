@@ -37,6 +37,9 @@ func TestFrameworks(t *testing.T) {
 		"docker run --rm -v $PWD:/w alpine sh -c 'rm -rf /tmp/x'": false,
 		"docker exec app rm -rf /app/data":                        true,
 		"docker exec app rm -rf /app/node_modules":                false,
+		`python3 -c 'import psycopg2; c = psycopg2.connect("").cursor(); c.execute("drop table users"); c.execute("create table users (a int)")'`:    false,
+		`python3 -c 'import psycopg2; c = psycopg2.connect("").cursor(); c.execute("drop table users"); c.execute("create table b (a int)")'`:        true,
+		`python3 -c 'import psycopg2; c = psycopg2.connect("").cursor(); c.execute("drop table b, \"users\""); c.execute("create table b (a int)")'`: true,
 	} {
 		got := slices.ContainsFunc(Analyze(text, here()).Effects, func(e effect.Effect) bool { return e.DestroysRemoteResource() })
 		if got != want {

@@ -21,7 +21,7 @@ func (p *script) recordQuery(text abstract.Value) {
 	}
 	verb, names := sqltext.FindDestructiveStatement(text.Text)
 	code := strings.ToLower(p.text)
-	if verb == "" || len(names) > 0 && strings.Contains(code, "create table") && !slices.ContainsFunc(names, func(name string) bool { return !strings.Contains(code, name) }) { // the same code creates the tables again
+	if verb == "" || len(names) > 0 && strings.Contains(code, "create table") && !slices.ContainsFunc(names, func(name string) bool { return strings.Count(code, name) < 2 }) { // the same code creates the tables again: it names them once more
 		return
 	}
 	p.recordDatabaseDeletion("SQL statement " + strings.TrimSpace(verb+" "+abstract.ClipForMessage(strings.Join(names, ", "))) + " deletes a database, a table or all of its rows")
