@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,9 +17,10 @@ import (
 
 // A fakeJudge blocks what holds "evil", and keeps what it was asked.
 type fakeJudge struct {
-	mu    sync.Mutex
-	asked []*action.Action
-	wait  chan struct{} // judges nothing before it is closed; nil waits for nothing
+	mu        sync.Mutex
+	asked     []*action.Action
+	wait      chan struct{} // judges nothing before it is closed; nil waits for nothing
+	reasoning string        // of what it allows; "" is "fine"
 }
 
 func (j *fakeJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verdict {
@@ -35,7 +37,7 @@ func (j *fakeJudge) Evaluate(ctx context.Context, a *action.Action) verdict.Verd
 	if strings.Contains(string(a.Raw), "evil") {
 		return verdict.Verdict{Decision: verdict.Block, Tier: 1, Reasoning: "it is evil"}
 	}
-	return verdict.Verdict{Decision: verdict.Allow, Tier: 1, Reasoning: "fine"}
+	return verdict.Verdict{Decision: verdict.Allow, Tier: 1, Reasoning: cmp.Or(j.reasoning, "fine")}
 }
 
 func (j *fakeJudge) last() *action.Action {

@@ -269,9 +269,14 @@ func TestRecord(t *testing.T) {
 	c := connect(t, "", func(o *Options) { o.CorpusRowRecorder = NewCorpusRowRecorder(&b, nil) }, nil)
 	c.tools()
 	c.call("echo", `{"message":"hi"}`)
-	c.call("echo", `{"message":"evil","token":"ghp_`+strings.Repeat("a1B2", 9)+`"}`)
+	token := "ghp_" + strings.Repeat("a1B2", 9)
+	c.call("echo", `{"message":"evil","token":"`+token+`"}`)
+	c.ask("resources/read", `{"uri":"https://example.com/x?key=`+token+`"}`)
+	c.judge.reasoning = "the URL contains " + token
+	c.ask("resources/read", `{"uri":"https://example.com/docs?page=2"}`)
 	rows := strings.Split(strings.TrimSpace(b.String()), "\n")
-	if len(rows) != 2 || !strings.Contains(rows[0], `"label":"pass"`) || !strings.Contains(rows[1], `"label":"stop"`) || strings.Contains(rows[1], "ghp_") {
+	if len(rows) != 4 || !strings.Contains(rows[0], `"label":"pass"`) || !strings.Contains(rows[1], `"label":"stop"`) || strings.Contains(b.String(), "ghp_") ||
+		!strings.Contains(rows[0], `"reasoning":"fine"`) || !strings.Contains(rows[2], "https://example.com/x?key=") || !strings.Contains(rows[3], `"category":"resources/read https://example.com/docs?page=2"`) {
 		t.Fatalf("transcript:\n%s", b.String())
 	}
 	for _, row := range rows {

@@ -38,7 +38,7 @@ func (r *CorpusRowRecorder) writeRow(server string, c *pendingCall, a *action.Ac
 	}
 	act := object{"type": a.Type, "payload": r.redactor.RedactJSONValue(map[string]any(a.Payload), redact.MaxScannedTextBytes)}
 	if a.CWD != "" {
-		act["cwd"] = a.CWD
+		act["cwd"] = r.redactor.RedactText(a.CWD)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +47,8 @@ func (r *CorpusRowRecorder) writeRow(server string, c *pendingCall, a *action.Ac
 	}
 	r.rowCount++
 	row := canonjson.AppendValue(nil, object{
-		"id": server + "-" + strconv.Itoa(r.rowCount), "source": "mcp " + server, "category": c.method + " " + c.requestTarget,
-		"label": label, "action": act, "reasoning": v.Reasoning,
+		"id": server + "-" + strconv.Itoa(r.rowCount), "source": "mcp " + server, "category": r.redactor.RedactText(c.method + " " + c.requestTarget),
+		"label": label, "action": act, "reasoning": r.redactor.RedactText(v.Reasoning),
 	})
 	_, r.err = r.w.Write(append(row, '\n'))
 	return r.err
