@@ -12,7 +12,7 @@ import (
 // Limits on the processes of one server.
 const (
 	maxLocalServerSessions = 64 // sessions, each with its own process
-	maxPooledProcesses     = 8  // processes for requests without a session, each for one request at a time
+	maxPooledProcesses     = 8  // processes for requests without a session, busy and idle, each for one request at a time
 )
 
 // NewEndpointForStdioServer returns an endpoint for a server on standard input and output. start starts a process: one
@@ -27,6 +27,7 @@ type localServer struct {
 
 	mu     sync.Mutex
 	idle   []*localProcess
+	busy   int // processes that serve a request without a session
 	closed bool
 }
 
@@ -181,18 +182,21 @@ func (l *localServer) reuseOrStartProcess(x *httpExchange) (*localProcess, error
 	for i, one := range l.idle {
 		if one.clientName == x.clientName {
 			l.idle = slices.Delete(l.idle, i, i+1)
+			l.busy++
 			return one, nil
 		}
 	}
-	if len(l.idle) >= maxPooledProcesses { // the idle processes belong to other clients
+	if len(l.idle)+l.busy >= maxPooledProcesses { // less than that are busy, and the idle processes belong to other clients
 		go l.idle[0].stop()
 		l.idle = slices.Delete(l.idle, 0, 1)
 	}
 	one, err := l.startProcessFor(x, false)
 	if err != nil {
 		<-l.processSlots
+		return nil, err
 	}
-	return one, err
+	l.busy++
+	return one, nil
 }
 
 // returnProcessToPool returns a process to the pool, and ends it if requests are still open.
@@ -202,6 +206,7 @@ func (l *localServer) returnProcessToPool(one *localProcess) {
 	busy := len(one.gateway.clientCalls) > 0 || len(one.gateway.openRequestIDsFromServer) > 0
 	one.gateway.mu.Unlock()
 	l.mu.Lock()
+	l.busy--
 	keep := !busy && !l.closed
 	if keep {
 		l.idle = append(l.idle, one)

@@ -5,6 +5,7 @@ package gateway
 import (
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,5 +87,59 @@ func TestProcessThatCannotStart(t *testing.T) {
 	t.Parallel()
 	if _, err := StartServerProcess(filepath.Join(t.TempDir(), "none"), []string{"none"}, nil, "", io.Discard, nil, 0, nil); err == nil {
 		t.Error("it has started")
+	}
+}
+
+// TestPooledProcesses holds that the processes for requests without a session are no
+// more than the limit, busy and idle together, and that a client gets its own again.
+func TestPooledProcesses(t *testing.T) {
+	t.Parallel()
+	var started []*ServerProcess
+	opts := Options{Judge: &fakeJudge{}, Server: Server{Name: "s"}, AcceptedToolPins: openTestPins(t, t.TempDir(), "s")}
+	e := NewEndpointForStdioServer(opts, func() (*ServerProcess, error) {
+		started = append(started, shell(t, "cat >/dev/null", io.Discard))
+		return started[len(started)-1], nil
+	})
+	defer e.Close()
+	l := e.backend.(*localServer)
+	take := func(client string, n int) (taken []*localProcess) {
+		t.Helper()
+		for range n {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/s", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one, err := l.reuseOrStartProcess(&httpExchange{endpoint: e, clientName: client, req: req})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if taken = append(taken, one); len(l.idle)+len(l.processSlots) > maxPooledProcesses {
+				t.Errorf("%s: %d processes are idle and %d busy", client, len(l.idle), len(l.processSlots))
+			}
+		}
+		return taken
+	}
+	giveBack := func(list []*localProcess) {
+		for _, one := range list {
+			l.returnProcessToPool(one)
+		}
+	}
+	giveBack(take("ann", maxPooledProcesses))
+	bobs := take("bob", 1)
+	giveBack(take("ann", maxPooledProcesses-1)) // all of which wait for her
+	if len(started) != maxPooledProcesses+1 {
+		t.Errorf("%d processes were started", len(started))
+	}
+	giveBack(append(bobs, take("bob", maxPooledProcesses-1)...))
+	giveBack(take("ann", maxPooledProcesses))
+	if len(l.idle) != maxPooledProcesses || l.busy != 0 {
+		t.Errorf("%d processes are idle and %d busy in the end", len(l.idle), l.busy)
+	}
+	for i, p := range started[:len(started)-maxPooledProcesses] {
+		select {
+		case <-p.done:
+		case <-time.After(time.Minute):
+			t.Fatalf("process %d has not ended", i)
+		}
 	}
 }
