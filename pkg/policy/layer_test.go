@@ -136,6 +136,24 @@ verify:
 	}
 }
 
+// TestLayersTurnOnNoBackups holds that a rule about backups in a lower layer does not
+// have shield allow what it backs up, which the highest layer did not ask for.
+func TestLayersTurnOnNoBackups(t *testing.T) {
+	t.Parallel()
+	const aboutBackups = "verify: [{name: x, action_types: [delete_file], restorable: kept}]\n"
+	for name, tt := range map[string]struct {
+		top, lower string
+		want       bool
+	}{
+		"highest": {aboutBackups, "deny: [{name: y, paths: [/a]}]\n", true},
+		"lower":   {"verify: [{name: x, action_types: [delete_file], restorable: false}]\n", aboutBackups, false},
+	} {
+		if got := mustLoad(t, tt.top).WithLowerLayers(mustLayer(t, "team", tt.lower)).HasBackedUpFileCriterion(); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 func TestLayersRemember(t *testing.T) {
 	t.Parallel()
 	team := mustLayer(t, "team", "deny: [{name: x, session: {after: [read_secret]}}]\n")

@@ -86,14 +86,16 @@ func (p *Policy) MustPromptThroughShield(c *analysis.ActionCase) bool {
 }
 
 // HasBackedUpFileCriterion reports whether a deny or verify rule, or an exception from one,
-// requires that shield backs up the removed file.
+// requires that shield backs up the removed file. Only the highest layer counts: with such a rule shield may
+// allow what it backs up, and a lower layer must not loosen the policy.
 func (p *Policy) HasBackedUpFileCriterion() bool {
 	return slices.ContainsFunc(slices.Concat(p.rules.Verify, p.rules.Deny), func(r rulefile.Rule) bool {
 		return r.RequiredRestorability == "kept" || slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool { return c.RequiredRestorability == "kept" })
 	})
 }
 
-// HasVerifyRuleExceptingCause reports whether a verify rule of the policy has an exception for a cause.
+// HasVerifyRuleExceptingCause reports whether a verify rule of the policy has an exception for a cause. Lower
+// layers have no exceptions.
 func (p *Policy) HasVerifyRuleExceptingCause(cause string) bool {
 	return slices.ContainsFunc(p.rules.Verify, func(r rulefile.Rule) bool {
 		return slices.ContainsFunc(r.Except, func(c rulefile.Criteria) bool {
