@@ -265,16 +265,38 @@ func parseTerminalEscape(s string, start int) (end int, severity, description st
 func csiSeverity(params string, final byte) string {
 	switch final {
 	case 'm':
-		for p := range strings.SplitSeq(params, ";") {
-			if p == "8" {
-				return SeverityHigh
-			}
+		if concealsText(params) {
+			return SeverityHigh
 		}
 		return ""
 	case 'A', 'D', 'F', 'G', 'H', 'J', 'K', 'P', 'S', 'T', 'X', 'f':
 		return SeverityMedium
 	}
 	return SeverityLow
+}
+
+// concealsText reports whether the parameters of an SGR sequence, which ends with m, have the parameter 8. An 8
+// in a colour does not count, as in 38;5;8, 48;2;8;8;8 and 58:5:8.
+func concealsText(params string) bool {
+	list := strings.Split(params, ";")
+	for i := 0; i < len(list); i++ {
+		number, _, hasSubparameters := strings.Cut(list[i], ":")
+		switch strings.TrimLeft(number, "0") {
+		case "8":
+			return true
+		case "38", "48", "58":
+			if hasSubparameters || i+1 == len(list) {
+				continue
+			}
+			switch strings.TrimLeft(list[i+1], "0") {
+			case "5": // the number of a colour follows
+				i += 2
+			case "2": // red, green and blue follow
+				i += 4
+			}
+		}
+	}
+	return false
 }
 
 // terminalStringSequenceEnd returns the end of an escape sequence that BEL or ST terminates.

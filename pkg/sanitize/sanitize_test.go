@@ -110,6 +110,9 @@ var cases = []struct {
 
 	{"colours", "\x1b[31mred\x1b[0m", "", "red"},
 	{"concealed", "a\x1b[8mhidden\x1b[0m", "escape", "ahidden"},
+	{"concealed by 08", "a\x1b[08mhidden\x1b[0m", "escape", "ahidden"},
+	{"concealed after a colour", "a\x1b[38;5;1;48:2::8:8:8;8mhidden\x1b[0m", "escape", "ahidden"},
+	{"colours of 256 and of 16 million", "\x1b[38;5;8mgrey\x1b[0;48;5;8;58;5;8m \x1b[38;2;8;8;8;48;2;8;8;8mon\x1b[38:5:8;48:2::8:8:8;4:3m grey\x1b[m", "", "grey on grey"},
 	{"erased line", "evil\x1b[2K\x1b[1Ggood", "escape escape", "evilgood"},
 	{"clipboard", "\x1b]52;c;cm0gLXJm\x07ok", "escape", "ok"},
 	{"a link", "\x1b]8;;http://evil.test\x1b\\text\x1b]8;;\x1b\\", "escape escape", "text"},
