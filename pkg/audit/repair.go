@@ -17,11 +17,18 @@ import (
 // ReadChainHead returns the head of the log at path from its last line, without verifying the log; the zero
 // ChainHead if there is no log.
 func ReadChainHead(path string) (ChainHead, error) {
-	head, err := headOfFile(path)
+	head, _, err := headAndTailLines(path)
+	return head, err
+}
+
+// headAndTailLines returns the head of the log at path, and the last lines of its current file.
+func headAndTailLines(path string) (head ChainHead, tailLines [][]byte, err error) {
+	head, tailLines, err = headAndTailLinesOfFile(path)
 	if head.Seq > 0 || err != nil {
-		return head, err
+		return head, tailLines, err
 	}
-	return headOfNewestRotatedFile(path)
+	head, err = headOfNewestRotatedFile(path)
+	return head, nil, err
 }
 
 // headOfNewestRotatedFile returns the head of the newest full file of a log, or the zero Head.
@@ -30,47 +37,48 @@ func headOfNewestRotatedFile(path string) (ChainHead, error) {
 	if err != nil || len(full) == 0 {
 		return ChainHead{}, err
 	}
-	return headOfFile(full[len(full)-1])
+	head, _, err := headAndTailLinesOfFile(full[len(full)-1])
+	return head, err
 }
 
-// headOfFile returns the sequence number and hash of the last line of a file.
-func headOfFile(path string) (ChainHead, error) {
+// headAndTailLinesOfFile returns the sequence number and hash of the last line of a file, and its last lines.
+func headAndTailLinesOfFile(path string) (head ChainHead, tailLines [][]byte, err error) {
 	f, err := openRead(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return ChainHead{}, nil
+		return ChainHead{}, nil, nil
 	}
 	if err != nil {
-		return ChainHead{}, fmt.Errorf("read audit log: %w", err)
+		return ChainHead{}, nil, fmt.Errorf("read audit log: %w", err)
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return ChainHead{}, fmt.Errorf("read audit log: %w", err)
+		return ChainHead{}, nil, fmt.Errorf("read audit log: %w", err)
 	}
 	tail, err := readTail(f, info.Size())
 	if err != nil {
-		return ChainHead{}, fmt.Errorf("read audit log: %w", err)
+		return ChainHead{}, nil, fmt.Errorf("read audit log: %w", err)
 	}
-	lines, _ := splitTail(tail)
-	if len(lines) == 0 {
-		return ChainHead{}, nil
+	tailLines, _ = splitTail(tail)
+	if len(tailLines) == 0 {
+		return ChainHead{}, nil, nil
 	}
-	head, err := headOfLine(lines[len(lines)-1])
+	head, err = headOfLine(tailLines[len(tailLines)-1])
 	if err != nil {
-		return ChainHead{}, &Error{FaultSentinel: ErrLogChanged, Path: path, Err: err}
+		return ChainHead{}, nil, &Error{FaultSentinel: ErrLogChanged, Path: path, Err: err}
 	}
-	return head, nil
+	return head, tailLines, nil
 }
 
 // CheckLogMatchesStoredHead returns the error that appending to the log at path would return because the log does not
 // match the stored head. It reads only the end of the log.
 func CheckLogMatchesStoredHead(logPath string, storedHead ChainHead) error {
-	last, err := ReadChainHead(logPath)
+	last, tailLines, err := headAndTailLines(logPath)
 	if err != nil {
 		return err
 	}
 	l := Log{path: logPath, lastHead: last}
-	return l.checkAgainstStoredHead(storedHead, nil)
+	return l.checkAgainstStoredHead(storedHead, tailLines)
 }
 
 // damagedSuffix separates a log's name from the time at which it was moved aside.

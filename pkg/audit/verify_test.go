@@ -265,6 +265,21 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
+	next, _ := appendChained(line, head, []byte(`"kind":"verdict"}`))
+	for name, tt := range map[string]struct {
+		log  []byte
+		want error
+	}{
+		"an entry after the kept one":  {next, nil},
+		"and the kept one was changed": {bytes.Replace(next, []byte("verdict"), []byte("allowed"), 1), ErrLogChanged},
+	} {
+		if err := os.WriteFile(path, tt.log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckLogMatchesStoredHead(path, head); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+	}
 	if err := os.WriteFile(path, []byte("junk\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
