@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -408,6 +409,51 @@ func TestRedacts(t *testing.T) {
 		if n := strings.Count(got, "[redacted"); n < 20 {
 			t.Errorf("%d redacted in %s", n, got)
 		}
+	}
+}
+
+// TestEveryTextIsRedacted fills each text of an entry in turn: none is left as it was,
+// and none makes the entry too long.
+func TestEveryTextIsRedacted(t *testing.T) {
+	t.Parallel()
+	// Hashes that shield makes, and the path at which verifying looks for a log that was moved.
+	shieldsOwn := map[string]bool{"PreviousLineHash": true, "Recovery.DamagedDataSHA256": true, "Recovery.MovedLogPath": true}
+	secret := "AKIA" + strings.Repeat("Q7", 8)
+	var tried int
+	var try func(name string, kind reflect.Type, field func(*Entry) reflect.Value)
+	try = func(name string, kind reflect.Type, field func(*Entry) reflect.Value) {
+		switch {
+		case kind.Kind() == reflect.Struct && kind != reflect.TypeFor[time.Time]():
+			for i := range kind.NumField() {
+				f := kind.Field(i)
+				try(strings.TrimPrefix(name+"."+f.Name, "."), f.Type, func(e *Entry) reflect.Value { return field(e).Field(i) })
+			}
+		case kind.Kind() == reflect.Pointer:
+			try(name, kind.Elem(), func(e *Entry) reflect.Value { return field(e).Elem() })
+		case kind.Kind() == reflect.String && !shieldsOwn[name]:
+			tried++
+			e := Entry{Recovery: new(LogRecovery)}
+			field(&e).SetString(secret)
+			if got := string(e.encodeRedacted(clock(), nil)); strings.Contains(got, secret) || !strings.Contains(got, "[redacted") {
+				t.Errorf("%s: %s", name, got)
+			}
+			if field(&e).String() != secret {
+				t.Errorf("%s: the caller's own entry is changed", name)
+			}
+			field(&e).SetString(strings.Repeat("long ", maxLineBytes))
+			if got := e.encodeRedacted(clock(), nil); len(got) > maxEntryBytes {
+				t.Errorf("%s: %d bytes", name, len(got))
+			}
+			const usual = "files"
+			field(&e).SetString(usual)
+			if got := string(e.encodeRedacted(clock(), nil)); !strings.Contains(got, `"`+usual+`"`) {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+	}
+	try("", reflect.TypeFor[Entry](), func(e *Entry) reflect.Value { return reflect.ValueOf(e).Elem() })
+	if tried < 20 {
+		t.Errorf("%d texts", tried)
 	}
 }
 

@@ -29,7 +29,7 @@ const (
 
 // An Entry is one line of the log. Writing an entry sets Seq and PreviousLineHash, and also Time
 // and Kind if they are zero. All strings in the entry are redacted and truncated (see
-// [MaxEntryStringBytes]).
+// [MaxEntryStringBytes]), except the hash and path by which a moved log is found in Recovery.
 type Entry struct {
 	Seq              uint64    `json:"seq"`  // counted from 1
 	PreviousLineHash string    `json:"prev"` // SHA-256 of the line before, in hex
@@ -128,6 +128,10 @@ func (e *Entry) redactedCopy(now time.Time, r *redact.Redactor) *Entry {
 	if c.Kind == "" {
 		c.Kind = EntryKindVerdict
 	}
+	if e.Recovery != nil {
+		recovery := *e.Recovery
+		c.Recovery = &recovery
+	}
 	for _, s := range c.fieldsToRedactAndTruncate() {
 		if *s == "" || s == &c.ActionHash && isDigest(*s) || s == &c.Reasoning && c.HasRedactedPayloadAndReasonings && len(*s) <= MaxEntryStringBytes {
 			continue
@@ -164,13 +168,17 @@ func isDigest(s string) bool {
 	return ok && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// fieldsToRedactAndTruncate returns the fields that contain untrusted text.
+// fieldsToRedactAndTruncate returns the fields that can contain untrusted text.
 func (e *Entry) fieldsToRedactAndTruncate() []*string {
-	return []*string{
-		&e.Kind, &e.ActionID, &e.Session, &e.ActionType, &e.CWD, &e.Rule, &e.Reasoning, &e.Error, &e.ActionHash, &e.AnswerChannel, &e.AnsweredBy,
-		&e.Caller.ShieldSubcommand, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
+	fields := []*string{
+		&e.Kind, &e.ActionID, &e.Session, &e.ActionType, &e.CWD, &e.Rule, &e.Reasoning, &e.RefusalRef, &e.Error, &e.ActionHash, &e.AnswerChannel, &e.AnsweredBy,
+		&e.Caller.ShieldSubcommand, &e.Caller.MCPServerName, &e.Caller.User, &e.Fingerprints.Policy, &e.Fingerprints.Rules, &e.Fingerprints.Model,
 		&e.Fingerprints.Config, &e.Fingerprints.Prompt,
 	}
+	if e.Recovery != nil {
+		fields = append(fields, &e.Recovery.Reason)
+	}
+	return fields
 }
 
 // limitPayloadSize returns a decoded JSON value if it is small enough, otherwise the beginning of its text.
