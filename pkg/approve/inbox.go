@@ -175,19 +175,25 @@ func (b *questionInbox) removeQuestionFiles(questionID string) {
 	}
 }
 
-// isAskerAlive reports whether the process that asked a question still waits.
+// isAskerAlive reports whether the process that asked a question still waits. If that cannot be known, it is false.
 func (b *questionInbox) isAskerAlive(id string) bool {
+	held, err := b.isAskerLockHeld(id)
+	return err == nil && held
+}
+
+// isAskerLockHeld reports whether a process holds the lock of a question; the lock of a process that died is free.
+func (b *questionInbox) isAskerLockHeld(id string) (bool, error) {
 	name := b.path(id + ".lock")
-	if _, err := os.Lstat(name); err != nil {
-		return false
+	if _, err := os.Lstat(name); errors.Is(err, os.ErrNotExist) {
+		return false, nil
 	}
 	l, err := flock.New(name)
 	if err != nil {
-		return false
+		return false, err
 	}
 	defer l.Close()
 	taken, err := l.TryLock()
-	return err == nil && !taken
+	return err == nil && !taken, err
 }
 
 // waitingQuestions returns the questions that wait, the oldest first.
@@ -374,8 +380,8 @@ func truncateRequestForInbox(r *Request) *Request {
 
 // ApprovalPageQuestionStatusReader returns a function that returns the address HOST:PORT at which the approval
 // page of a state folder was last served, "" if it never was, and whether a question waits on the page. It
-// returns nil if stateDir is "". The function reads one small file and at most the names and times of the files
-// in one folder. A question of a process that died counts as waiting for some minutes.
+// returns nil if stateDir is "". The function reads one small file and the names in one folder, and tries the
+// locks of questions.
 func ApprovalPageQuestionStatusReader(stateDir string) func() (address string, waits bool) {
 	if stateDir == "" {
 		return nil
@@ -400,14 +406,13 @@ func ApprovalPageQuestionStatusReader(stateDir string) func() (address string, w
 // maxPageAddressBytes is longer than HOST:PORT can be.
 const maxPageAddressBytes = 300
 
-// maxQuestionFileAge is longer than any question waits.
-const maxQuestionFileAge = 15 * time.Minute
-
+// hasWaitingQuestion reports whether an inbox has a question without an answer whose process waits, or may wait.
 func hasWaitingQuestion(inboxDir string) bool {
 	entries, err := os.ReadDir(inboxDir)
 	if err != nil {
 		return false
 	}
+	b := &questionInbox{sealedFolder: &sealedFolder{dir: inboxDir}}
 	answered := map[string]bool{}
 	for _, e := range entries {
 		if id, ok := strings.CutSuffix(e.Name(), ".answer"); ok {
@@ -415,9 +420,10 @@ func hasWaitingQuestion(inboxDir string) bool {
 		}
 	}
 	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), ".request")
-		if info, err := e.Info(); ok && err == nil && !answered[id] && time.Since(info.ModTime()) < maxQuestionFileAge {
-			return true
+		if id, ok := strings.CutSuffix(e.Name(), ".request"); ok && !answered[id] {
+			if alive, err := b.isAskerLockHeld(id); alive || err != nil {
+				return true
+			}
 		}
 	}
 	return false

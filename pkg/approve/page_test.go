@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shieldcli/shield/internal/flock"
 	"github.com/shieldcli/shield/pkg/effect"
 )
 
@@ -36,15 +37,25 @@ func TestPage(t *testing.T) {
 	put(effect.ApprovalPageAddressFile, "127.0.0.1:5\n")
 	check("127.0.0.1:5", false)
 	old := put(pageInboxFolder+"/a.request", "x")
+	asker, err := flock.New(filepath.Join(dir, pageInboxFolder, "a.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asker.Close()
+	if taken, err := asker.TryLock(); err != nil || !taken {
+		t.Fatal(taken, err)
+	}
 	check("127.0.0.1:5", true)
 	put(pageInboxFolder+"/a.answer", "x")
 	check("127.0.0.1:5", false)
 	if err := os.Remove(filepath.Join(dir, pageInboxFolder, "a.answer")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-24*time.Hour)); err != nil { // approval.timeout may be as long
 		t.Fatal(err)
 	}
+	check("127.0.0.1:5", true)
+	asker.Close() // as when the asking process is killed
 	check("127.0.0.1:5", false)
 	if ApprovalPageQuestionStatusReader("") != nil {
 		t.Error("a page without a state folder")
