@@ -47,7 +47,8 @@ func packageIndex(argv []string) int {
 	if len(argv) < 2 {
 		return -1
 	}
-	words, ok := packageRunners[strings.TrimSuffix(path.Base(filepath.ToSlash(argv[0])), ".exe")]
+	runner := strings.TrimSuffix(path.Base(filepath.ToSlash(argv[0])), ".exe")
+	words, ok := packageRunners[runner]
 	if !ok {
 		return -1
 	}
@@ -58,11 +59,21 @@ func packageIndex(argv []string) int {
 			words = words[1:]
 		case strings.HasPrefix(arg, "-") || len(words) > 0 || isPathOrURL(arg):
 			return -1
+		case runner == "npm" && hasOptionBeforeDoubleDash(argv[i+2:]):
+			return -1 // npm exec takes options, such as --package, also behind the name
 		default:
 			return i + 1
 		}
 	}
 	return -1
+}
+
+// hasOptionBeforeDoubleDash reports whether one of the words before "--" is an option.
+func hasOptionBeforeDoubleDash(words []string) bool {
+	if i := slices.Index(words, "--"); i >= 0 {
+		words = words[:i]
+	}
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") })
 }
 
 // isPathOrURL reports whether a package name can be a folder, a file or a URL.

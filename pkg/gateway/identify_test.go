@@ -11,6 +11,11 @@ import (
 func TestClassOf(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]analysis.ToolClass{
+		"npm exec @modelcontextprotocol/server-filesystem /srv":                              "reads",
+		"npm exec -y @modelcontextprotocol/server-filesystem -- /srv --x":                    "reads",
+		"npm exec @modelcontextprotocol/server-filesystem --package=evil":                    "",
+		"npm exec @modelcontextprotocol/server-filesystem /srv -p evil":                      "",
+		"npx @modelcontextprotocol/server-filesystem --package=evil":                         "reads",
 		"npx -y @modelcontextprotocol/server-filesystem /srv":                                "reads",
 		"npx @modelcontextprotocol/server-filesystem@2026.8.31 /srv":                         "reads",
 		"/opt/homebrew/bin/npx -y @modelcontextprotocol/server-filesystem":                   "reads",
