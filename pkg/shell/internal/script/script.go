@@ -5,6 +5,7 @@ package script
 import (
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/shieldcli/shield/internal/prefilter"
 	"github.com/shieldcli/shield/pkg/effect"
@@ -297,24 +298,58 @@ func walkAppleScript(w abstract.AnalysisContext, text string, at effect.CommandT
 		v.SourceSpan = at
 		w.RecordPathEffect(effect.DeleteFile, v, true)
 	}
-	for rest, n := lower, 0; n < 32; n++ {
-		i := strings.Index(rest, "do shell script")
-		if i < 0 {
-			break
-		}
-		off := len(lower) - len(rest) + i + len("do shell script")
-		rest = lower[off:]
-		code := strings.TrimLeft(text[off:], " (")
-		if !strings.HasPrefix(code, `"`) {
+	for n, found := range doShellScriptPattern().FindAllStringIndex(text, maxShellScriptsInAppleScript+1) {
+		code, isKnown := appleScriptTextExpression(text[found[1]:])
+		if !isKnown || n == maxShellScriptsInAppleScript {
 			w.RecordUnknownEffect(effect.CauseOtherUnresolvedCommandText, "AppleScript runs unknown shell text", at)
-			continue
+		}
+		if code != "" {
+			w.WalkShellText(code, at)
+		}
+	}
+}
+
+// doShellScriptPattern matches the command of AppleScript that runs a shell script. ¬ continues a line.
+var doShellScriptPattern = prefilter.LazyRegexp(`(?i)\bdo[\s¬]+shell[\s¬]+script\b`)
+
+// maxShellScriptsInAppleScript is how many shell scripts in an AppleScript are walked.
+const maxShellScriptsInAppleScript = 32
+
+// appleScriptTextExpression returns the text of an expression at the beginning of code: literal texts that & joins.
+// isKnown is false if a part of it is no literal; then the text is that before this part.
+func appleScriptTextExpression(code string) (text string, isKnown bool) {
+	parentheses := 0
+	for {
+		for code != "" && strings.ContainsRune(" \t\r\n¬(", firstRune(code)) {
+			if code[0] == '(' {
+				parentheses++
+			}
+			code = code[len(string(firstRune(code))):]
+		}
+		if !strings.HasPrefix(code, `"`) {
+			return text, false
 		}
 		l := &lexer{grammar: grammars["applescript"], text: code}
 		l.lexNext()
 		if l.possibleMisparseReason != "" {
-			w.RecordUnknownEffect(effect.CauseOtherUnresolvedCommandText, "AppleScript runs unknown shell text", at)
-			continue
+			return text, false
 		}
-		w.WalkShellText(l.tokens[0].literalValue.Text, at)
+		text += l.tokens[0].literalValue.Text
+		for code = code[l.pos:]; code != "" && strings.ContainsRune(" \t¬)", firstRune(code)); code = code[len(string(firstRune(code))):] {
+			if code[0] == ')' {
+				if parentheses--; parentheses < 0 {
+					return text, true
+				}
+			}
+		}
+		if !strings.HasPrefix(code, "&") {
+			return text, true
+		}
+		code = code[1:]
 	}
+}
+
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
 }
