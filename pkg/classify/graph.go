@@ -77,12 +77,7 @@ func (g *onnxGraph) parseGraph(data []byte, depth int) error {
 		case 5: // initializer
 			return checkTensorSizeAndDataLocation(value)
 		case 15: // sparse_initializer
-			return eachProtoField(value, func(number, _ uint64, value []byte) error {
-				if number <= 2 {
-					return checkTensorSizeAndDataLocation(value)
-				}
-				return nil
-			})
+			return checkSparseTensor(value)
 		case 11, 12: // input, output
 			if depth > 0 {
 				return nil
@@ -112,6 +107,8 @@ func (g *onnxGraph) parseNode(data []byte, depth int) error {
 				switch number {
 				case 5, 10: // t, tensors
 					return checkTensorSizeAndDataLocation(value)
+				case 22, 23: // sparse_tensor, sparse_tensors
+					return checkSparseTensor(value)
 				case 6, 11: // g, graphs
 					return g.parseGraph(value, depth+1)
 				}
@@ -121,6 +118,16 @@ func (g *onnxGraph) parseNode(data []byte, depth int) error {
 			if !slices.Contains(builtinOperatorDomains, string(value)) {
 				return fmt.Errorf("operators of the domain %.40q are not built into ONNX Runtime", value)
 			}
+		}
+		return nil
+	})
+}
+
+// checkSparseTensor checks the values and indices of an ONNX sparse tensor, in the encoding of SparseTensorProto.
+func checkSparseTensor(data []byte) error {
+	return eachProtoField(data, func(number, _ uint64, value []byte) error {
+		if number <= 2 {
+			return checkTensorSizeAndDataLocation(value)
 		}
 		return nil
 	})

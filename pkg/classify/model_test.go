@@ -126,7 +126,8 @@ func TestModelRefuses(t *testing.T) {
 	inGraph := func(b []byte) func([]byte) []byte {
 		return func(data []byte) []byte { return append(message(nil, 7, b), data...) }
 	}
-	external := message(nil, 5, varint(message(nil, 13, message(message(nil, 1, []byte("location")), 2, []byte("../../etc/passwd"))), 14, 1))
+	elsewhere := varint(message(nil, 13, message(message(nil, 1, []byte("location")), 2, []byte("../../etc/passwd"))), 14, 1)
+	external := message(nil, 5, elsewhere)
 	nested := []byte{}
 	for range 20 {
 		nested = message(nil, 1, message(nil, 5, message(nil, 6, nested)))
@@ -142,6 +143,7 @@ func TestModelRefuses(t *testing.T) {
 		"text for a graph":     {"model.onnx", func([]byte) []byte { return []byte("#!/bin/sh\n") }, "not an ONNX file, or damaged"},
 		"weights elsewhere":    {"model.onnx", inGraph(external), "weights are in another file"},
 		"weights in an inner":  {"model.onnx", inGraph(message(nil, 1, message(nil, 5, message(nil, 6, external)))), "weights are in another file"},
+		"sparse weights":       {"model.onnx", inGraph(message(nil, 1, message(nil, 5, message(nil, 22, message(nil, 1, elsewhere))))), "weights are in another file"},
 		"foreign operators":    {"model.onnx", inGraph(message(nil, 1, message(nil, 7, []byte("evil.ops")))), `operators of the domain "evil.ops"`},
 		"huge shape":           {"model.onnx", inGraph(message(nil, 5, varint(varint(nil, 1, 1<<30), 1, 1<<30))), "too many elements"},
 		"graphs within graphs": {"model.onnx", inGraph(nested), "nested deeper"},
