@@ -94,7 +94,11 @@ func (b *notebook) cellShellCodeBlocks(command string) []CodeBlock {
 // os.chdir, which repeat the %cd commands of earlier cells, in front of the code.
 func (b *notebook) pythonCodeBlock(code string) CodeBlock {
 	for i := len(b.cdCommands) - 1; i >= 0; i-- {
-		code = "import os; os.chdir(" + strconv.Quote(strings.Trim(strings.TrimPrefix(b.cdCommands[i], "cd "), `"'`)) + ")\n" + code
+		folder := strconv.Quote(strings.Trim(strings.TrimPrefix(b.cdCommands[i], "cd "), `"'`))
+		if strings.Contains(folder, "$") {
+			folder = "unknown_folder" // a name without a value, so the folder is unknown
+		}
+		code = "import os; os.chdir(" + folder + ")\n" + code
 	}
 	return CodeBlock{"python", code}
 }
@@ -128,6 +132,9 @@ func (b *notebook) cellCodeBlocks(text string) []CodeBlock {
 		} else if parts := lineMagicPattern().FindStringSubmatch(line); parts != nil {
 			steps = append(steps, b.magicCodeBlocks(parts[1], replaceInterpolationsWithShellVariable(parts[2]))...)
 		} else {
+			if parts := automagicPattern().FindStringSubmatch(line); parts != nil {
+				steps = append(steps, b.magicCodeBlocks(parts[1], replaceInterpolationsWithShellVariable(parts[2]))...)
+			}
 			code.WriteString(line + "\n")
 		}
 	}
@@ -140,6 +147,7 @@ func (b *notebook) cellCodeBlocks(text string) []CodeBlock {
 var (
 	cellShellPattern              = prefilter.LazyRegexp(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
 	lineMagicPattern              = prefilter.LazyRegexp(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
+	automagicPattern              = prefilter.LazyRegexp(`^(cd|pushd|popd|pip|conda|ls|cat|cp|mv|rm|mkdir|rmdir|ln)[ \t]+([^=(,:;\[ \t<>+*%&|^!@].*)$`) // IPython takes a line that is no Python for a magic
 	statementWrappingMagicPattern = prefilter.LazyRegexp(`^([ \t]*)%(?:time|timeit|prun|memit|mprun|lprun|capture)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(.*)$`)
 	ipythonInterpolationPattern   = prefilter.LazyRegexp(`\{[A-Za-z_][^{},]*\}`)
 )
@@ -155,7 +163,9 @@ const maxCdAndExportCommands = 16
 // magicCodeBlocks returns the code blocks that a line magic of IPython, such as %cd or %pip, runs.
 func (b *notebook) magicCodeBlocks(name, arguments string) []CodeBlock {
 	switch name {
-	case "cd":
+	case "popd":
+		return b.magicCodeBlocks("cd", `"$unknown"`)
+	case "cd", "pushd":
 		if b.cdCommands = append(b.cdCommands, "cd "+arguments); len(b.cdCommands) > maxCdAndExportCommands {
 			b.cdCommands = append(b.cdCommands[:0], `cd "$unknown"`)
 		}
@@ -175,6 +185,14 @@ func (b *notebook) magicCodeBlocks(name, arguments string) []CodeBlock {
 		return b.cellShellCodeBlocks(":")
 	case "pip", "conda", "mamba", "micromamba", "uv", "ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "less", "more", "man":
 		return b.cellShellCodeBlocks(name + " " + arguments)
+	case "sc", "alias": // %sc NAME=COMMAND, %alias NAME COMMAND
+		_, command, _ := strings.Cut(strings.TrimLeft(arguments, " \t"), map[string]string{"sc": "=", "alias": " "}[name])
+		return b.cellShellCodeBlocks(command)
+	case "store": // %store VARIABLE > FILE
+		if _, file, ok := strings.Cut(arguments, ">"); ok {
+			return b.cellShellCodeBlocks("echo \"$unknown\" >" + file)
+		}
+		return nil
 	case "run":
 		return b.cellShellCodeBlocks("python3 " + arguments)
 	}
