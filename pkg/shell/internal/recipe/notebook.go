@@ -147,7 +147,7 @@ func (b *notebook) cellCodeBlocks(text string) []CodeBlock {
 var (
 	cellShellPattern              = prefilter.LazyRegexp(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?(?:!!?|%(?:sx|system)[ \t]+)(.*)$`)
 	lineMagicPattern              = prefilter.LazyRegexp(`^[ \t]*(?:[\w.\[\], \t]+=[ \t]*)?%([A-Za-z_]\w*)(?:[ \t]+(.*))?$`)
-	automagicPattern              = prefilter.LazyRegexp(`^(cd|pushd|popd|pip|conda|ls|cat|cp|mv|rm|mkdir|rmdir|ln)[ \t]+([^=(,:;\[ \t<>+*%&|^!@].*)$`) // IPython takes a line that is no Python for a magic
+	automagicPattern              = prefilter.LazyRegexp(`^(cd|pushd|popd|pip|conda|ls|cat|cp|mv|rm|mkdir|rmdir|ln)[ \t]+([^=(,:;\[ \t<>+*%&|^!@].*)$`) // IPython takes a line that is not Python for a magic
 	statementWrappingMagicPattern = prefilter.LazyRegexp(`^([ \t]*)%(?:time|timeit|prun|memit|mprun|lprun|capture)[ \t]+(?:-\w+(?:[ \t]+\d+)?[ \t]+)*(.*)$`)
 	ipythonInterpolationPattern   = prefilter.LazyRegexp(`\{[A-Za-z_][^{},]*\}`)
 )

@@ -316,7 +316,7 @@ var doShellScriptPattern = prefilter.LazyRegexp(`(?i)\bdo[\s¬]+shell[\s¬]+scri
 const maxShellScriptsInAppleScript = 32
 
 // appleScriptTextExpression returns the text of an expression at the beginning of code: literal texts that & joins.
-// isKnown is false if a part of it is no literal; then the text is that before this part.
+// isKnown is false if a part of it is not a literal; then the text is that before this part.
 func appleScriptTextExpression(code string) (text string, isKnown bool) {
 	parentheses := 0
 	for {
