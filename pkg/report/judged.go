@@ -5,6 +5,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/shieldcli/shield/internal/brief"
 	"github.com/shieldcli/shield/internal/term"
@@ -68,12 +69,14 @@ func WriteVerdictLine(w io.Writer, row JudgedAction, s Style) error {
 
 // findingPrefix is the begin of a reason that a rule gives: what went wrong with the review, if anything, and the
 // rule. People are shown the rest.
-var findingPrefix = regexp.MustCompile(`^(?:[^:;\[]*: )?(?:policy|heuristic)[a-z ]*\[[^\]]*\]: `)
+var findingPrefix = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[^:;\[]*: )?(?:policy|heuristic)[a-z ]*\[[^\]]*\]: `)
+})
 
 // shortReason returns the reason of a verdict without the rule's name at its beginning and the advice to the
 // agent at its end. If a rule asked, but no one could be asked, the reason says so.
 func shortReason(reasoning, errorCode string) string {
-	finding := strings.TrimPrefix(reasoning, findingPrefix.FindString(reasoning))
+	finding := strings.TrimPrefix(reasoning, findingPrefix().FindString(reasoning))
 	reason, _, _ := strings.Cut(finding, "; ")
 	if finding != reasoning && (errorCode == "unavailable" || errorCode == "nobody") {
 		return "no one could be asked: " + reason

@@ -185,8 +185,11 @@ func (b *notebook) magicCodeBlocks(name, arguments string) []CodeBlock {
 		return b.cellShellCodeBlocks(":")
 	case "pip", "conda", "mamba", "micromamba", "uv", "ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "less", "more", "man":
 		return b.cellShellCodeBlocks(name + " " + arguments)
-	case "sc", "alias": // %sc NAME=COMMAND, %alias NAME COMMAND
-		_, command, _ := strings.Cut(strings.TrimLeft(arguments, " \t"), map[string]string{"sc": "=", "alias": " "}[name])
+	case "sc": // %sc NAME=COMMAND
+		_, command, _ := strings.Cut(arguments, "=")
+		return b.cellShellCodeBlocks(command)
+	case "alias": // %alias NAME COMMAND
+		_, command, _ := strings.Cut(strings.TrimLeft(arguments, " \t"), " ")
 		return b.cellShellCodeBlocks(command)
 	case "store": // %store VARIABLE > FILE
 		if _, file, ok := strings.Cut(arguments, ">"); ok {
