@@ -328,6 +328,7 @@ var agreements = []struct{ text, want string }{
 	{`echo 'echo a0 >>f' >f; sh f`, "unknown"},
 	{`echo w1 >list; echo w2 | xargs -a list a1`, "a1 w1"},
 	{`echo w1 >list; echo w2 | xargs -alist a1`, "a1 w1"},
+	{`echo w2 | xargs --arg-file=/dev/stdin a1`, "a1 w2"},
 	{`echo w1 >list; echo w2 | xargs -ra list a1`, "a1 w1"},
 	{`echo w1 >list; echo w2 | xargs -tralist a1`, "a1 w1"},
 	{`echo w1 >list; echo w2 | xargs --arg-fil=list a1`, "a1 w1"},

@@ -224,7 +224,7 @@ func (s *analysisState) sourceFile(argv []abstract.Value, io abstract.Streams) a
 	if len(args) > 0 { // bash passes arguments to a sourced file, dash does not
 		s.walkCodeThatMayRun(func() { s.setPositional(args) })
 	}
-	if f.IsLiteral() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0") {
+	if isStdinPath(f) {
 		return s.walkExecutedText("shell", io.Stdin, argv[0].Text, wordsSpan(argv), nil)
 	}
 	at, before := len(s.effects), s.Fork()

@@ -331,7 +331,7 @@ func (s *analysisState) replaceStdinByArgumentListFile(base string, argv []abstr
 			files = append(files, wordValue(t.Word, argv))
 		}
 	}
-	if len(files) == 0 {
+	if len(files) == 0 || len(files) == 1 && isStdinPath(files[0]) {
 		return
 	}
 	given := *io
@@ -342,6 +342,11 @@ func (s *analysisState) replaceStdinByArgumentListFile(base string, argv []abstr
 			io.Stdin = abstract.Lit(text)
 		}
 	}
+}
+
+// isStdinPath reports whether a path is that of the standard input of the program that opens it.
+func isStdinPath(f abstract.Value) bool {
+	return f.IsLiteral() && (f.Text == "/dev/stdin" || f.Text == "/dev/fd/0" || f.Text == "/proc/self/fd/0")
 }
 
 // currentNPMPackageFolder returns the folder of the current package as npm finds it: the nearest parent folder with a
